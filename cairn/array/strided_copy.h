@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of boxes between strided places: the inner loop of every save and load.
+#pragma once
+
+#include "cairn/array/array.h"
+
+namespace cairn::inline array {
+
+/// A strided place in memory: `data` is the element at index 0.
+struct StridedSpan {
+  std::byte* data = nullptr;
+  const Strides* strides = nullptr;
+};
+struct ConstStridedSpan {
+  const std::byte* data = nullptr;
+  const Strides* strides = nullptr;
+};
+
+/// Copies `shape` elements of `item_size` bytes. Merges dimensions that are contiguous on both sides,
+/// so that a dense copy is one memcpy. Both places must hold the whole shape and not overlap.
+void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan from, StridedSpan to);
+
+/// `from` into `to`, which have equal dtype and shape. `invalid_argument` (array/shape-mismatch,
+/// array/dtype-mismatch).
+Result<void> copy_array(const Array& from, Array& to);
+
+/// Reverses the bytes of each element in place: big endian to little and back. Complex types reverse
+/// each half.
+void swap_byte_order(DType dtype, MutableByteSpan bytes);
+
+/// Packs one-byte elements to `bits` (2, 4 or 6) each, first element in the lowest bits, and back.
+/// `to` holds ceil(elements * bits / 8) bytes. Unpacking starts `first_bit` bits into `from`.
+void pack_bits(int bits, ByteSpan from, MutableByteSpan to);
+void unpack_bits(int bits, ByteSpan from, std::uint64_t first_bit, MutableByteSpan to);
+
+}  // namespace cairn::inline array

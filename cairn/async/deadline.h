@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// A point in time after which waiting ends with an error.
+#pragma once
+
+#include <chrono>
+
+#include "cairn/base/clock.h"
+
+namespace cairn::inline async {
+
+class Deadline {
+ public:
+  static Deadline never() { return Deadline(Clock::Mono::max()); }
+  static Deadline at(Clock::Mono time) { return Deadline(time); }
+  static Deadline in(std::chrono::nanoseconds span, const Clock& clock = system_clock()) {
+    return Deadline(clock.monotonic() + span);
+  }
+
+  bool is_never() const { return time_ == Clock::Mono::max(); }
+  bool passed(const Clock& clock = system_clock()) const {
+    return !is_never() && clock.monotonic() >= time_;
+  }
+  Clock::Mono time() const { return time_; }
+
+ private:
+  explicit Deadline(Clock::Mono time) : time_(time) {}
+  Clock::Mono time_;
+};
+
+}  // namespace cairn::inline async

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC-32C (Castagnoli): what guards every stored block. As fast as the memory.
+#pragma once
+
+#include <cstdint>
+
+#include "cairn/base/bytes.h"
+
+namespace cairn::inline base {
+
+/// CRC of `bytes`, continuing from `crc` (0 to begin): crc32c(b, crc32c(a)) == crc32c(a then b).
+std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc = 0);
+
+/// Copies and sums in one pass over memory. REQUIRES: to.size() == from.size(), no overlap.
+std::uint32_t copy_crc32c(MutableByteSpan to, ByteSpan from, std::uint32_t crc = 0);
+
+}  // namespace cairn::inline base

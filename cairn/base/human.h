@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sizes as people read and write them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline base {
+
+/// "0 B", "999 B", "1.5 KiB", "12.0 GiB": three significant digits, binary units.
+std::string format_bytes(std::uint64_t bytes);
+
+/// "5GB" (10^9), "5GiB" or "5G" (2^30), "512". `invalid_argument` (size/invalid).
+Result<std::uint64_t> parse_bytes(std::string_view text);
+
+}  // namespace cairn::inline base

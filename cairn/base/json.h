@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON as a value. The parser keeps what hostile or foreign files make us care about: order of
+// members, repeated members, integers up to 64 bits with their sign, and -0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline base {
+
+/// One JSON value. Objects keep the order of their members. Threading: compatible.
+class Json {
+ public:
+  using Array = std::vector<Json>;
+  using Object = std::vector<std::pair<std::string, Json>>;
+
+  Json() = default;  ///< null
+  Json(std::nullptr_t) {}                                     // NOLINT(google-explicit-constructor)
+  Json(bool value) : state_(value) {}                         // NOLINT(google-explicit-constructor)
+  Json(int value) : Json(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+  Json(std::int64_t value);                                   // NOLINT(google-explicit-constructor)
+  Json(std::uint64_t value) : state_(value) {}                // NOLINT(google-explicit-constructor)
+  Json(double value) : state_(value) {}                       // NOLINT(google-explicit-constructor)
+  Json(const char* text) : state_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
+  Json(std::string_view text) : state_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  Json(std::string text) : state_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
+  Json(Array items) : state_(std::move(items)) {}             // NOLINT(google-explicit-constructor)
+  Json(Object members) : state_(std::move(members)) {}        // NOLINT(google-explicit-constructor)
+
+  bool is_null() const { return state_.index() == 0; }
+  std::optional<bool> boolean() const;
+  /// An integer written as one (not 2.0, not -0) that fits. See also integral().
+  std::optional<std::int64_t> integer() const;
+  std::optional<std::uint64_t> unsigned_integer() const;
+  /// integer(), and numbers such as 2.0 that some writers use for one.
+  std::optional<std::int64_t> integral() const;
+  /// Any number; integers beyond 2^53 are rounded.
+  std::optional<double> number() const;
+  const std::string* text() const { return std::get_if<std::string>(&state_); }
+  const Array* array() const { return std::get_if<Array>(&state_); }
+  const Object* object() const { return std::get_if<Object>(&state_); }
+  Array* array() { return std::get_if<Array>(&state_); }
+  Object* object() { return std::get_if<Object>(&state_); }
+
+  /// Member of an object by name (the last, if repeated); null if this is no object or has none.
+  /// Linear in the members: iterate over large objects instead.
+  const Json* find(std::string_view name) const;
+  /// Sets or adds a member. Null becomes an object. REQUIRES: null or an object.
+  void set(std::string_view name, Json value);
+
+  /// "null", "boolean", "number", "text", "array", "object": for messages.
+  std::string_view kind_name() const;
+
+  /// Equal values; 2 and 2.0 differ, order of members matters.
+  bool operator==(const Json& other) const;
+
+ private:
+  // Non-negative integers are uint64, negative ones int64; -0 is the double -0.0.
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object>
+      state_;
+};
+
+/// What to do with a member that an object repeats.
+enum class Repeated : std::uint8_t { kLastWins, kRefuse, kKeep };
+
+struct JsonLimits {
+  std::size_t bytes = 64u << 20;  ///< longer text is refused unread
+  int depth = 64;                 ///< deeper nesting is refused
+  Repeated repeated = Repeated::kLastWins;
+};
+
+/// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep or
+/// json/repeated-member, and the byte position. A byte order mark in front and NUL bytes at the end
+/// are accepted; callers who must not accept them look first.
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
+
+struct JsonStyle {
+  int indent = 0;           ///< 0: one line, no spaces; otherwise spaces a level, as Python's indent=
+  bool ascii = false;       ///< escape what is not ASCII, as Python's json.dumps
+  bool python_spaces = false;  ///< ", " and ": " on one line, as Python's json.dumps without indent
+};
+
+/// Text that parse_json gives back equal. Floats always have a point or an exponent; NaN and infinities,
+/// which JSON does not have, become null: callers encode them as text first.
+std::string dump_json(const Json& value, const JsonStyle& style = {});
+
+}  // namespace cairn::inline base

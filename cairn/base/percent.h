@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Percent-encoding of names that become file names.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline base {
+
+/// Encodes `%`, `.`, `/`, control bytes (00-1f, 7f) and the empty text (as "%"), upper-case hex.
+/// Everything else, UTF-8 included, stays.
+std::string percent_encode(std::string_view text);
+
+/// The inverse; lower-case hex is accepted. `invalid_argument` (percent/invalid) for a `%` that
+/// begins neither an escape nor is the whole text.
+Result<std::string> percent_decode(std::string_view text);
+
+}  // namespace cairn::inline base

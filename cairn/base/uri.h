@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a checkpoint lies: a path, or a URL of one of the schemes that `storage` opens.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline base {
+
+/// "gs://bucket/a/b" is {gs, bucket, a/b}; a plain path and "file:///a" are {file, "", /a}.
+struct Uri {
+  std::string scheme;     ///< lower case; "file" for a plain path
+  std::string authority;  ///< bucket or host; empty for file
+  std::string path;       ///< file: the path; others: the key, without a leading slash
+
+  /// A plain path for file, otherwise the URL.
+  std::string to_string() const;
+  bool operator==(const Uri&) const = default;
+};
+
+/// `invalid_argument`: uri/empty, uri/bad-scheme, uri/no-bucket, uri/nul. Does not look at the disk.
+Result<Uri> parse_uri(std::string_view text);
+
+/// `base` with `below` appended. `below` is a relative path; an absolute path or a URL of the same
+/// scheme replaces the base; another scheme is refused (uri/scheme-mismatch).
+Result<Uri> join_uri(const Uri& base, std::string_view below);
+
+/// Is this a name that stays below where it is put? False for "", absolute, "..", ".", empty
+/// components, NUL, a trailing slash.
+bool is_safe_relative_path(std::string_view path);
+
+}  // namespace cairn::inline base

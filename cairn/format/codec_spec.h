@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which codec an array's chunks go through, as a value.
+#pragma once
+
+#include <string>
+
+#include "cairn/base/json.h"
+
+namespace cairn::format {
+
+/// A zarr v2 compressor object, or null for raw bytes. Not validated before it is used.
+class CodecSpec {
+ public:
+  CodecSpec() = default;  ///< raw
+  explicit CodecSpec(Json config) : config_(std::move(config)) {}
+  static CodecSpec raw() { return {}; }
+  /// {"id":"zstd","level":1}: what JAX writes, and the only spelling that lets JAX save there again.
+  static CodecSpec zstd(int level = 1);
+  /// By what people type: "raw", "zstd", "zstd:3", "gzip", "zlib", "bz2", "blosc" (lz4, level 5, auto
+  /// shuffle). `invalid_argument` (codec/unknown, codec/bad-parameter).
+  static Result<CodecSpec> parse(std::string_view text);
+
+  bool is_raw() const { return config_.is_null(); }
+  const Json& config() const { return config_; }
+  /// "raw", "zstd:1", "blosc:lz4:5".
+  std::string name() const;
+  bool operator==(const CodecSpec&) const = default;
+
+ private:
+  Json config_;
+};
+
+}  // namespace cairn::format

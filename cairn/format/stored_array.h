@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// `StoredArray`: how one array lies in a store. The formats make it from their metadata; planning, loading
+// and verifying then need to know nothing of any format.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "cairn/array/array.h"
+#include "cairn/format/codec_spec.h"
+
+namespace cairn::format {
+
+/// A grid of chunks, each of the full chunk shape (cells outside the array are padding), each an object
+/// of its own or, for formats that keep an array as one run of bytes, a range of one object.
+/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, sizes do not overflow.
+/// Threading: compatible.
+struct StoredArray {
+  DType dtype = DType::kFloat32;
+  Shape shape;
+  Shape chunk_shape;
+  bool fortran_order = false;  ///< cells inside a chunk, first index fastest
+  bool big_endian = false;
+  bool packed = false;  ///< sub-byte elements share bytes (safetensors)
+  CodecSpec codec;
+  std::string fill;  ///< bytes of one element, little endian; empty: zeros
+
+  std::string key;           ///< directory of the chunks, or the one object
+  bool one_object = false;   ///< the array is the range [offset, offset + chunk_bytes()) of `key`
+  std::uint64_t offset = 0;  ///< one_object only
+  char separator = '.';      ///< between chunk indices: '.' or '/'
+
+  /// Chunks along each dimension.
+  Shape grid() const;
+  std::uint64_t chunk_count() const;
+  /// Position in the grid of the n-th chunk, C order. REQUIRES: n < chunk_count().
+  Shape chunk_position(std::uint64_t n) const;
+  /// Cells of the n-th chunk that lie inside the array.
+  Box chunk_box(std::uint64_t n) const;
+  /// "0.1", "0/1", "0" at rank 0: the chunk's name below `key`.
+  std::string chunk_name(std::uint64_t n) const;
+  /// Object that holds the n-th chunk.
+  std::string chunk_key(std::uint64_t n) const;
+  /// Bytes of one chunk before the codec (packed where packed).
+  std::uint64_t chunk_bytes() const;
+  /// The same in memory: one byte at least for each element.
+  std::uint64_t chunk_memory_bytes() const;
+  /// Byte steps inside a decoded chunk.
+  Strides chunk_strides() const;
+  /// Bytes on disk are the elements as they lie in memory: parts of a chunk can be read alone.
+  bool plain() const { return codec.is_raw() && !big_endian && !packed && dtype != DType::kBool; }
+};
+
+/// Stored bytes of one chunk to elements in memory order (chunk_strides()): decompressed, little endian,
+/// unpacked, unused high bits cleared. `out` is chunk_memory_bytes() long. `corrupt`: chunk/size (raw chunk
+/// of another length), chunk/bool (a byte that is neither 0 nor 1), and the codec's reasons.
+Result<void> decode_chunk(const StoredArray& array, ByteSpan stored, MutableByteSpan out);
+
+/// Elements in memory order to stored bytes. For a raw spec that needs no change the buffer returned
+/// borrows `cells`, which must outlive it.
+Result<Buffer> encode_chunk(const StoredArray& array, ByteSpan cells);
+
+/// Fills a decoded chunk (or any run of elements) with the fill value: what a missing chunk reads as.
+void fill_cells(const StoredArray& array, MutableByteSpan cells);
+
+/// Is this codec one that can be decoded here, for this item size? Errors as codec/registry.h.
+Result<void> check_codec(const StoredArray& array);
+
+}  // namespace cairn::format

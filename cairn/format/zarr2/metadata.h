@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// `.zarray`: zarr v2 metadata, parsed from hostile bytes and written as TensorStore writes it. See
+// docs/format/zarr2.md for every member and what is refused.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cairn/format/stored_array.h"
+
+namespace cairn::format::zarr2 {
+
+constexpr std::string_view kMetadataName = ".zarray";
+/// Longest `.zarray` that is read.
+constexpr std::size_t kMaxMetadataBytes = std::size_t{1} << 20;
+
+/// Pure. `key` of the result is empty. `corrupt` for damaged text and `unimplemented` for what zarr allows
+/// and we refuse by name; every reason begins with zarr2/.
+Result<StoredArray> parse_metadata(std::string_view text);
+
+/// nlohmann-style text: sorted members, no spaces, fill_value null unless the array has one.
+/// `invalid_argument` (zarr2/dtype-unsupported) for types zarr2 does not have (uint2, uint4,
+/// float8_e4m3, float6_*), (zarr2/not-representable) for packed or one-object arrays.
+Result<std::string> dump_metadata(const StoredArray& array);
+
+/// zarr2's name of a type ("<f4", "bfloat16"), or `invalid_argument` (zarr2/dtype-unsupported).
+Result<std::string> dtype_string(DType dtype);
+
+}  // namespace cairn::format::zarr2

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The POSIX calls that Cairn makes, as an interface: the seam that crash tests replace. `posix.h` is the
+// real one; `testing/lossy_file_system.h` remembers what was made durable and loses the rest.
+//
+// All errors carry the path, and one reason for each errno that matters: fs/not-found, fs/exists,
+// fs/not-empty, fs/no-space, fs/quota, fs/permission, fs/read-only, fs/symlink (ELOOP), fs/not-a-directory,
+// fs/is-a-directory, fs/cross-device, fs/stale, fs/io, fs/too-many-files, fs/name-too-long, fs/unsupported.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cairn/base/bytes.h"
+#include "cairn/base/result.h"
+
+namespace cairn::storage {
+
+enum class FileKind : std::uint8_t { kFile, kDirectory, kSymlink, kOther };
+
+struct FileInfo {
+  FileKind kind = FileKind::kFile;
+  std::uint64_t size = 0;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::int64_t modified_ns = 0;
+  std::uint32_t links = 1;
+};
+
+struct DirEntry {
+  std::string name;
+  FileKind kind = FileKind::kFile;
+};
+
+struct OpenOptions {
+  enum class Access : std::uint8_t { kRead, kReadWrite, kDirectory };
+  Access access = Access::kRead;
+  bool create = false;        ///< make it if it is not there, mode 0666 less the umask
+  bool exclusive = false;     ///< with create: fail if it is there
+  bool direct = false;        ///< O_DIRECT; fs/unsupported where the file system refuses
+  bool follow_links = false;  ///< otherwise a symbolic link anywhere below `at` is fs/symlink
+};
+
+/// An open file or directory; the destructor closes it. Threading: safe.
+class File {
+ public:
+  virtual ~File() = default;
+  /// As far as the file goes; less than asked only at its end.
+  virtual Result<std::size_t> read_at(std::uint64_t offset, MutableByteSpan out) = 0;
+  /// All of it.
+  virtual Result<void> write_at(std::uint64_t offset, ByteSpan bytes) = 0;
+  virtual Result<void> truncate(std::uint64_t size) = 0;
+  /// Reserves blocks; no-op where the file system cannot.
+  virtual Result<void> allocate(std::uint64_t size) = 0;
+  virtual Result<FileInfo> info() = 0;
+  /// fsync: for a file its bytes, for a directory its names.
+  virtual Result<void> sync() = 0;
+  /// syncfs: everything on this file system written before the call, with errors since this File was
+  /// opened. fs/unsupported where errors would be lost (before Linux 5.8).
+  virtual Result<void> sync_file_system() = 0;
+  /// Exclusive lock of the open file (OFD), held until close. False: somebody else has it.
+  /// fs/unsupported where the mount has no locks.
+  virtual Result<bool> try_lock() = 0;
+};
+
+struct SpaceInfo {
+  std::uint64_t total = 0;
+  std::uint64_t available = 0;  ///< to this user
+  std::string type;             ///< "ext4", "tmpfs", "nfs", "overlay", or its magic number in hex
+};
+
+/// Paths are relative to `at`, an open directory, or to the working directory when it is null.
+/// Threading: safe.
+class FileSystem {
+ public:
+  virtual ~FileSystem() = default;
+  virtual Result<std::unique_ptr<File>> open(const File* at, const std::string& path,
+                                             const OpenOptions& options) = 0;
+  /// Of the link itself unless `follow_links`.
+  virtual Result<FileInfo> stat(const File* at, const std::string& path, bool follow_links) = 0;
+  /// Without "." and "..", sorted by name.
+  virtual Result<std::vector<DirEntry>> list(const File& directory) = 0;
+  /// One level; fs/exists if anything is there. The parent must be no symbolic link when `at` is given.
+  virtual Result<void> make_directory(const File* at, const std::string& path) = 0;
+  virtual Result<void> remove_file(const File* at, const std::string& path) = 0;
+  virtual Result<void> remove_directory(const File* at, const std::string& path) = 0;
+  /// Replaces a file or an empty directory at `to`.
+  virtual Result<void> rename(const File* from_at, const std::string& from, const File* to_at,
+                              const std::string& to) = 0;
+  /// Hard link; fs/exists if `to` is there.
+  virtual Result<void> link(const File* from_at, const std::string& from, const File* to_at,
+                            const std::string& to) = 0;
+  virtual Result<SpaceInfo> space(const File& file) = 0;
+};
+
+/// The machine's. Lives for ever.
+FileSystem& posix_file_system();
+
+}  // namespace cairn::storage

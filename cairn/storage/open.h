@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a URI to a store: one row a scheme in open.cc.
+#pragma once
+
+#include <memory>
+
+#include "cairn/base/uri.h"
+#include "cairn/storage/local/file_system.h"
+#include "cairn/storage/store.h"
+
+namespace cairn::storage {
+
+struct OpenStoreOptions {
+  FileSystem* file_system = nullptr;  ///< null: posix_file_system()
+  bool create = false;                ///< make a missing directory
+};
+
+/// `unimplemented` (storage/unknown-scheme) with the list of schemes; otherwise as the store says.
+Result<std::unique_ptr<Store>> open_store(const Uri& uri, const OpenStoreOptions& options = {});
+
+}  // namespace cairn::storage

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Store`: keys to bytes. `open.h` makes one from a URI.
+//
+// A key is a relative path with '/' between its components; what is_safe_relative_path() (base/uri.h)
+// refuses is refused here (storage/bad-key).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cairn/base/buffer.h"
+#include "cairn/base/result.h"
+
+namespace cairn::storage {
+
+struct ObjectInfo {
+  std::uint64_t size = 0;
+  std::string generation;  ///< changes with every write of the key; opaque
+};
+
+/// What a store can do; callers ask. All positive.
+struct Capabilities {
+  bool random_write = false;       ///< ObjectWriter::write_at in any order, from many threads
+  bool conditional_write = false;  ///< put() with a Condition
+  bool directories = false;        ///< lies on a file system: rename, links and locks by FileSystem
+  bool direct_io = false;          ///< aligned transfers bypass the page cache
+};
+
+/// When put() may happen. At most one of the two.
+struct Condition {
+  bool absent = false;                    ///< only if the key is not there
+  std::optional<std::string> generation;  ///< only if the key is at this generation
+};
+
+/// An object open for reading, at one generation. Threading: safe.
+class ObjectReader {
+ public:
+  virtual ~ObjectReader() = default;
+  virtual std::uint64_t size() const = 0;
+  /// Exactly out.size() bytes. `corrupt` (storage/short-read) where the object ends before them.
+  virtual Result<void> read_at(std::uint64_t offset, MutableByteSpan out) = 0;
+};
+
+/// A new object on its way; nobody sees it before finish(). Threading: write_at is safe for disjoint
+/// ranges; finish() once, after all writes. Destroyed unfinished: nothing remains.
+class ObjectWriter {
+ public:
+  virtual ~ObjectWriter() = default;
+  /// Every byte of the declared size is written once. Stores without random_write take ascending
+  /// offsets only (`failed_precondition`, storage/out-of-order).
+  virtual Result<void> write_at(std::uint64_t offset, ByteSpan bytes) = 0;
+  /// Makes the object visible under its key. Durable after Store::sync().
+  virtual Result<void> finish() = 0;
+};
+
+struct ListEntry {
+  std::string key;         ///< full key
+  bool directory = false;  ///< more keys lie below it; for one-level listings only
+  std::uint64_t size = 0;
+};
+
+/// Threading: safe.
+/// Failure: not_found (storage/not-found), permission_denied, resource_exhausted (storage/no-space),
+/// unavailable, and storage/symlink for a write or deletion that would go through a symbolic link.
+/// Errors name the place by describe().
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// The key as a person would find it: "/ckpt/model/w/0.0", "memory://x/y".
+  virtual std::string describe(std::string_view key) const = 0;
+  virtual Capabilities capabilities() const = 0;
+
+  virtual Result<ObjectInfo> stat(std::string_view key) = 0;
+  virtual Result<std::unique_ptr<ObjectReader>> open(std::string_view key) = 0;
+  /// `size` bytes will be written. An existing object is replaced by finish().
+  virtual Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) = 0;
+  /// A whole object in one act. `failed_precondition` (storage/condition-failed).
+  virtual Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition = {}) = 0;
+  virtual Result<void> remove(std::string_view key) = 0;
+  /// Keys below `directory` ("" = all), sorted by bytes: all of them, or one level with directories.
+  virtual Result<std::vector<ListEntry>> list(std::string_view directory, bool recursive) = 0;
+  /// When this returns, everything that was finished or put through this Store is durable, names
+  /// included.
+  virtual Result<void> sync() = 0;
+};
+
+/// The whole object. `resource_exhausted` (storage/too-large) above `limit`: nothing is read then.
+Result<Buffer> read_all(Store& store, std::string_view key, std::uint64_t limit);
+
+}  // namespace cairn::storage

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of leaves. A key path is a list of parts; as text the parts are joined with '.', as a directory
+// with '/', and inside a part `%`, `.`, `/`, control bytes and the empty part are percent-encoded, so
+// that text and directory are one to one with the parts.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline tree {
+
+/// Key of a child in its container: text (dict key, attribute) or an integer (dict key, index).
+class Key {
+ public:
+  Key(std::string text) : value_(std::move(text)) {}        // NOLINT(google-explicit-constructor)
+  Key(std::string_view text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
+  Key(const char* text) : value_(std::string(text)) {}      // NOLINT(google-explicit-constructor)
+  Key(std::int64_t number) : value_(number) {}              // NOLINT(google-explicit-constructor)
+  Key(int number) : value_(std::int64_t{number}) {}         // NOLINT(google-explicit-constructor)
+
+  bool is_number() const { return std::holds_alternative<std::int64_t>(value_); }
+  std::int64_t number() const { return std::get<std::int64_t>(value_); }  ///< REQUIRES: is_number()
+  /// The text, or the number in decimal.
+  std::string part() const;
+
+  /// Numbers before texts, numbers by size, texts by bytes: JAX's order where JAX has one.
+  auto operator<=>(const Key&) const = default;
+
+ private:
+  std::variant<std::int64_t, std::string> value_;
+};
+
+/// Parts of a leaf's name, not encoded. Threading: compatible.
+class KeyPath {
+ public:
+  /// Longest encoded part, the limit of file names.
+  static constexpr std::size_t kMaxPartBytes = 255;
+
+  KeyPath() = default;
+  explicit KeyPath(std::vector<std::string> parts) : parts_(std::move(parts)) {}
+
+  /// "a.b.0". `invalid_argument`: keypath/slash (a bare '/'), keypath/empty-part, percent/invalid.
+  static Result<KeyPath> parse(std::string_view text);
+
+  const std::vector<std::string>& parts() const { return parts_; }
+  bool empty() const { return parts_.empty(); }
+  KeyPath child(std::string part) const;
+
+  /// Encoded and joined with '.'; "" for the root.
+  std::string text() const;
+  /// Encoded and joined with '/'; "" for the root.
+  std::string directory() const;
+  /// `invalid_argument` (keypath/part-too-long) if an encoded part exceeds kMaxPartBytes.
+  Result<void> check() const;
+
+  auto operator<=>(const KeyPath&) const = default;
+
+ private:
+  std::vector<std::string> parts_;
+};
+
+/// The reference system's join: "a" and "b" give "a.b", either may be empty. Nothing is encoded.
+std::string join_key(std::string_view prefix, std::string_view key);
+
+}  // namespace cairn::inline tree

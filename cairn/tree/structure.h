@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tree without its arrays, as JSON: container kinds, key types, class names, and the values of leaves
+// that are not arrays. Never a pickle. docs/format/structure.md has the grammar:
+//
+//   node := "array"                         an array leaf; arrays are numbered in the order of flatten()
+//         | null                            the None container
+//         | {"value": typed value}          see value.h
+//         | {"dict": [[key, node], ...]}    key: text or integer; sorted
+//         | {"list": [node, ...]} | {"tuple": [node, ...]}
+//         | {"namedtuple" | "attributes" | "custom": [[key, node], ...], "class": text}
+#pragma once
+
+#include "cairn/base/json.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::inline tree {
+
+/// `invalid_argument` for values that cannot be stored (value.h) and for what flatten() refuses.
+Result<Json> structure_to_json(const Tree& tree);
+
+/// A structure and its arrays make the tree again. `corrupt`: structure/bad-node, structure/bad-key,
+/// structure/too-deep, structure/too-few-arrays, structure/too-many-arrays.
+Result<Tree> tree_from_structure(const Json& structure, std::vector<ShardedArray> arrays);
+
+/// Key paths of the arrays of a structure, and all other leaves with their values, without any array
+/// at hand. Errors as tree_from_structure().
+struct StructureLeaves {
+  std::vector<KeyPath> arrays;
+  std::vector<std::pair<KeyPath, Value>> values;
+};
+Result<StructureLeaves> structure_leaves(const Json& structure);
+
+}  // namespace cairn::inline tree

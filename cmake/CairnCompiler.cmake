@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Language level, warnings, sanitizers and output places, for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+if(NOT CMAKE_RUNTIME_OUTPUT_DIRECTORY)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+endif()
+
+set(CAIRN_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
+
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -fno-omit-frame-pointer)
+if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(-Wthread-safety)
+endif()
+if(CAIRN_SANITIZE)
+  add_compile_options(-fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${CAIRN_SANITIZE})
+endif()
+
+find_program(CAIRN_CCACHE ccache)
+if(CAIRN_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CAIRN_CCACHE})
+endif()

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# One function makes a room: a static library, its public headers, its tests, and the check that it
+# includes nothing but the rooms it names.
+#
+#   cairn_room(tree
+#     DEPS base array sharding        # rooms whose headers it may include; nothing is inherited
+#     PUBLIC tree.h key_path.h        # headers that users may include; installed, and compiled alone
+#     PRIVATE flatten_order.h         # headers for this room only
+#     SOURCES tree.cc key_path.cc
+#     TESTS tree_test.cc              # one test program for the room: cairn_tree_test
+#     TEST_DEPS testing storage       # rooms that only the tests may include
+#     LIBRARIES OpenSSL::Crypto)      # third-party libraries
+#
+# A room made of headers alone leaves SOURCES empty.
+
+define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of libcairn, in layer order")
+
+function(cairn_room name)
+  cmake_parse_arguments(ROOM "" "" "DEPS;PUBLIC;PRIVATE;SOURCES;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
+  if(ROOM_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "room ${name}: unknown arguments ${ROOM_UNPARSED_ARGUMENTS}")
+  endif()
+  set(target cairn_${name})
+  list(TRANSFORM ROOM_DEPS PREPEND cairn_ OUTPUT_VARIABLE dep_targets)
+
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/layers.stamp)
+  set(files ${ROOM_PUBLIC} ${ROOM_PRIVATE} ${ROOM_SOURCES})
+  list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  string(REPLACE ";" "," allowed "${name};${ROOM_DEPS}")
+  string(REPLACE ";" "," joined "${paths}")
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND ${CMAKE_COMMAND} -DROOM=${name} -DALLOWED=${allowed} -DFILES=${joined} -DSTAMP=${stamp}
+            -P ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake
+    DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake
+    VERBATIM)
+  add_custom_target(${target}_layers DEPENDS ${stamp})
+
+  if(ROOM_SOURCES)
+    add_library(${target} STATIC ${ROOM_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE ${ROOM_LIBRARIES})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_dependencies(${target} ${target}_layers)
+  target_link_libraries(${target} ${scope} ${dep_targets} fmt::fmt Threads::Threads)
+  if(name STREQUAL testing)
+    target_compile_definitions(${target} PRIVATE CAIRN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  endif()
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ROOM_PUBLIC})
+
+  if(CAIRN_TESTS AND ROOM_TESTS)
+    list(TRANSFORM ROOM_TEST_DEPS PREPEND cairn_ OUTPUT_VARIABLE test_targets)
+    add_executable(${target}_test ${ROOM_TESTS})
+    target_link_libraries(${target}_test PRIVATE ${target} ${test_targets} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${target}_test PRIVATE CAIRN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
+      PROPERTIES LABELS ${name} TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
+  endif()
+  if(NOT name STREQUAL testing)
+    set_property(GLOBAL APPEND PROPERTY CAIRN_ROOMS ${name})
+  endif()
+endfunction()

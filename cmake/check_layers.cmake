@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Fails when a file of ROOM includes a room that is not in ALLOWED. Run by every build of the room.
+cmake_minimum_required(VERSION 3.25)
+string(REPLACE "," ";" FILES "${FILES}")
+string(REPLACE "," ";" ALLOWED "${ALLOWED}")
+foreach(file IN LISTS FILES)
+  file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*[\"<]cairn/")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE ".*cairn/([a-z_0-9]+)/.*" "\\1" seen "${line}")
+    if(NOT seen IN_LIST ALLOWED)
+      message(FATAL_ERROR "${file}: room '${ROOM}' may not include room '${seen}' (it may include: ${ALLOWED})\n  ${line}")
+    endif()
+  endforeach()
+endforeach()
+file(TOUCH ${STAMP})
