@@ -1,1 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/format/stored_array.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cairn/base/checked.h"
+
+namespace cairn::format {
+namespace {
+
+std::uint64_t product(const Shape& shape) {
+  std::uint64_t count = 1;
+  for (Index size : shape) count *= static_cast<std::uint64_t>(size);
+  return count;
+}
+
+}  // namespace
+
+Shape StoredArray::grid() const {
+  Shape counts(shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i) counts[i] = ceil_div(shape[i], chunk_shape[i]);
+  return counts;
+}
+
+std::uint64_t StoredArray::chunk_count() const { return product(grid()); }
+
+Shape StoredArray::chunk_position(std::uint64_t n) const {
+  Shape position = grid();
+  for (std::size_t i = position.size(); i-- > 0;) {
+    const auto count = static_cast<std::uint64_t>(position[i]);
+    position[i] = static_cast<Index>(n % count);
+    n /= count;
+  }
+  return position;
+}
+
+Box StoredArray::chunk_box(std::uint64_t n) const {
+  Box box{.begin = chunk_position(n), .end = {}};
+  box.end.resize(box.begin.size());
+  for (std::size_t i = 0; i < box.begin.size(); ++i) {
+    box.begin[i] *= chunk_shape[i];
+    box.end[i] = box.begin[i] + std::min(chunk_shape[i], shape[i] - box.begin[i]);
+  }
+  return box;
+}
+
+std::string StoredArray::chunk_name(std::uint64_t n) const {
+  if (shape.empty()) return "0";
+  std::string name;
+  for (Index index : chunk_position(n)) {
+    if (!name.empty()) name += separator;
+    name += std::to_string(index);
+  }
+  return name;
+}
+
+std::string StoredArray::chunk_key(std::uint64_t n) const {
+  if (one_object) return key;
+  return key.empty() ? chunk_name(n) : key + '/' + chunk_name(n);
+}
+
+std::uint64_t StoredArray::chunk_bytes() const {
+  if (!packed) return chunk_memory_bytes();
+  const std::uint64_t elements = product(chunk_shape);
+  const auto bits = static_cast<std::uint64_t>(bit_width(dtype));
+  return elements / 8 * bits + ceil_div(elements % 8 * bits, std::uint64_t{8});
+}
+
+std::uint64_t StoredArray::chunk_memory_bytes() const {
+  return product(chunk_shape) * item_size(dtype);
+}
+
+Strides StoredArray::chunk_strides() const {
+  return fortran_order ? fortran_strides(chunk_shape, item_size(dtype))
+                       : dense_strides(chunk_shape, item_size(dtype));
+}
+
+bool StoredArray::plain() const {
+  return codec.is_raw() && !big_endian && !packed && dtype != DType::kBool && bit_width(dtype) >= 8;
+}
+
+void fill_cells(const StoredArray& array, MutableByteSpan cells) {
+  const std::string& fill = array.fill;
+  if (cells.empty()) return;
+  if (std::ranges::all_of(fill, [&](char c) { return c == fill.front(); })) {
+    std::memset(cells.data(), fill.empty() ? 0 : fill.front(), cells.size());
+    return;
+  }
+  std::memcpy(cells.data(), fill.data(), fill.size());
+  for (std::size_t done = fill.size(); done < cells.size();) {
+    const std::size_t part = std::min(done, cells.size() - done);
+    std::memcpy(cells.data() + done, cells.data(), part);
+    done += part;
+  }
+}
+
+}  // namespace cairn::format

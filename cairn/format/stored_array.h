@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `StoredArray`: how one array lies in a store. The formats make it from their metadata; planning, loading
-// and verifying then need to know nothing of any format.
+// `StoredArray`: how one array lies in a store. The formats make it from their metadata; planning,
+// loading and verifying then need to know nothing of any format. `chunk_codec.h` turns its chunks
+// into elements.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
 #include "cairn/array/array.h"
@@ -12,10 +12,10 @@
 
 namespace cairn::format {
 
-/// A grid of chunks, each of the full chunk shape (cells outside the array are padding), each an object
-/// of its own or, for formats that keep an array as one run of bytes, a range of one object.
-/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, sizes do not overflow.
-/// Threading: compatible.
+/// A grid of chunks, each of the full chunk shape (cells outside the array are padding), each an
+/// object of its own or, for formats that keep an array as one run of bytes, a range of one object.
+/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, sizes do not
+/// overflow. Threading: compatible.
 struct StoredArray {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -49,22 +49,12 @@ struct StoredArray {
   /// Byte steps inside a decoded chunk.
   Strides chunk_strides() const;
   /// Bytes on disk are the elements as they lie in memory: parts of a chunk can be read alone.
-  bool plain() const { return codec.is_raw() && !big_endian && !packed && dtype != DType::kBool; }
+  /// Not so for bool and sub-byte types, whose bytes must be checked or masked.
+  bool plain() const;
 };
 
-/// Stored bytes of one chunk to elements in memory order (chunk_strides()): decompressed, little endian,
-/// unpacked, unused high bits cleared. `out` is chunk_memory_bytes() long. `corrupt`: chunk/size (raw chunk
-/// of another length), chunk/bool (a byte that is neither 0 nor 1), and the codec's reasons.
-Result<void> decode_chunk(const StoredArray& array, ByteSpan stored, MutableByteSpan out);
-
-/// Elements in memory order to stored bytes. For a raw spec that needs no change the buffer returned
-/// borrows `cells`, which must outlive it.
-Result<Buffer> encode_chunk(const StoredArray& array, ByteSpan cells);
-
-/// Fills a decoded chunk (or any run of elements) with the fill value: what a missing chunk reads as.
+/// Fills a decoded chunk (or any run of elements) with the fill value: what a missing chunk reads
+/// as.
 void fill_cells(const StoredArray& array, MutableByteSpan cells);
-
-/// Is this codec one that can be decoded here, for this item size? Errors as codec/registry.h.
-Result<void> check_codec(const StoredArray& array);
 
 }  // namespace cairn::format
