@@ -12,18 +12,6 @@
 namespace cairn::inline array {
 namespace {
 
-// A whole shape in bytes, small enough for pointer differences.
-Result<std::size_t> byte_count(DType dtype, const Shape& shape) {
-  CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
-  const auto bytes = checked_mul<std::uint64_t>(count, item_size(dtype));
-  if (!bytes || *bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-    return Error(Code::kInvalidArgument, "shape/overflow",
-                 fmt::format("{} of shape {} has more bytes than can be counted", dtype_name(dtype),
-                             to_string(shape)));
-  }
-  return static_cast<std::size_t>(*bytes);
-}
-
 // Wraps around where an empty array's other dimensions are too large; nobody follows those strides.
 std::int64_t next_stride(std::int64_t stride, Index size) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(stride) *
@@ -57,6 +45,17 @@ bool inside(const Extent& extent, std::size_t offset, std::size_t size) {
 
 }  // namespace
 
+Result<std::uint64_t> dense_nbytes(DType dtype, const Shape& shape) {
+  CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
+  const auto bytes = checked_mul<std::uint64_t>(count, item_size(dtype));
+  if (!bytes || *bytes > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+    return Error(Code::kInvalidArgument, "shape/overflow",
+                 fmt::format("{} of shape {} has more bytes than can be counted", dtype_name(dtype),
+                             to_string(shape)));
+  }
+  return *bytes;
+}
+
 Strides dense_strides(const Shape& shape, std::size_t item_size) {
   Strides strides(shape.size());
   auto stride = static_cast<std::int64_t>(item_size);
@@ -78,19 +77,19 @@ Strides fortran_strides(const Shape& shape, std::size_t item_size) {
 }
 
 Result<Array> Array::allocate(DType dtype, Shape shape) {
-  CAIRN_TRY_ASSIGN(const std::size_t size, byte_count(dtype, shape));
+  CAIRN_TRY_ASSIGN(const std::uint64_t size, dense_nbytes(dtype, shape));
   CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(size));
   return wrap(dtype, std::move(shape), std::move(bytes));
 }
 
 Result<Array> Array::zeros(DType dtype, Shape shape) {
-  CAIRN_TRY_ASSIGN(const std::size_t size, byte_count(dtype, shape));
+  CAIRN_TRY_ASSIGN(const std::uint64_t size, dense_nbytes(dtype, shape));
   CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::zeros(size));
   return wrap(dtype, std::move(shape), std::move(bytes));
 }
 
 Result<Array> Array::wrap(DType dtype, Shape shape, Buffer bytes) {
-  CAIRN_TRY_ASSIGN(const std::size_t size, byte_count(dtype, shape));
+  CAIRN_TRY_ASSIGN(const std::uint64_t size, dense_nbytes(dtype, shape));
   if (size != bytes.size()) {
     return Error(Code::kInvalidArgument, "array/size-mismatch",
                  fmt::format("{} of shape {} takes {} bytes, but there are {}", dtype_name(dtype),
@@ -106,7 +105,7 @@ Result<Array> Array::wrap(DType dtype, Shape shape, Buffer bytes) {
 
 Result<Array> Array::wrap_strided(DType dtype, Shape shape, Strides strides, Buffer bytes,
                                   std::size_t offset) {
-  CAIRN_TRY_ASSIGN(const std::size_t size, byte_count(dtype, shape));
+  CAIRN_TRY_ASSIGN(const std::uint64_t size, dense_nbytes(dtype, shape));
   const auto refuse = [&](std::string_view what) {
     return Error(Code::kInvalidArgument, "array/out-of-bounds",
                  fmt::format("{} of shape {} {}", dtype_name(dtype), to_string(shape), what));
@@ -157,7 +156,7 @@ Result<Array> Array::to_dense() const {
 }
 
 Result<Array> Array::reshaped(Shape shape) const {
-  CAIRN_TRY_ASSIGN(const std::size_t size, byte_count(dtype_, shape));
+  CAIRN_TRY_ASSIGN(const std::uint64_t size, dense_nbytes(dtype_, shape));
   if (size != nbytes()) {
     return Error(Code::kInvalidArgument, "array/size-mismatch",
                  fmt::format("shape {} cannot become {}: the element counts differ",

@@ -16,6 +16,10 @@ Strides dense_strides(const Shape& shape, std::size_t item_size);
 /// The same in Fortran order.
 Strides fortran_strides(const Shape& shape, std::size_t item_size);
 
+/// Bytes of a dense array. `invalid_argument` for a shape that nobody could hold: shape/negative,
+/// shape/overflow, shape/rank.
+Result<std::uint64_t> dense_nbytes(DType dtype, const Shape& shape);
+
 /// dtype, shape, strides and a Buffer. Copies share the memory. Threading: compatible.
 class Array {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ShardedArray`: one global array, who holds which box of it, and the memory of the boxes held here.
+// `ShardedArray`: one global array, who holds which box of it, and the memory of the boxes held
+// here.
 #pragma once
 
 #include <vector>
@@ -28,15 +29,17 @@ struct Shard {
   Array data;                 ///< has the box's shape
 };
 
-/// Every rank knows all placements, so that it can plan without talking; memory is there for its own
-/// boxes alone. Equal boxes are replicas. Copies share memory. Threading: compatible.
+/// Every rank knows all placements, so that it can plan without talking; memory is there for its
+/// own boxes alone. Equal boxes are replicas. Copies share memory. Threading: compatible.
 class ShardedArray {
  public:
   /// A plain array: one box, on device 0 of rank 0.
   ShardedArray(Array array);  // NOLINT(google-explicit-constructor)
 
   /// `invalid_argument`: sharding/box-outside, sharding/shape-mismatch, sharding/dtype-mismatch,
-  /// sharding/not-covered (some element is in no box), sharding/overlap (boxes neither equal nor disjoint).
+  /// sharding/no-placement (a shard names none), sharding/not-covered (some element is in no box),
+  /// sharding/overlap (boxes neither equal nor disjoint), sharding/too-irregular (past the limit of
+  /// what is checked: very many boxes that are far from a grid).
   static Result<ShardedArray> make(DType dtype, Shape shape, std::vector<Placement> placements,
                                    std::vector<Shard> shards);
 
@@ -49,7 +52,7 @@ class ShardedArray {
   /// elements * item size, of the global array.
   std::uint64_t nbytes() const;
 
-  /// This process holds one box that is the whole array.
+  /// What this process holds is the whole array (once, or as replicas).
   bool whole() const;
   /// REQUIRES: whole().
   const Array& array() const { return shards_.front().data; }
