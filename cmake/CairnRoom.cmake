@@ -7,6 +7,7 @@
 #     PUBLIC tree.h key_path.h        # headers that users may include; installed, and compiled alone
 #     PRIVATE flatten_order.h         # headers for this room only
 #     SOURCES tree.cc key_path.cc
+#     GENERATED version.cc            # sources that configure_file() made in the binary folder
 #     TESTS tree_test.cc              # one test program for the room: cairn_tree_test
 #     TEST_DEPS testing storage       # rooms that only the tests may include
 #     LIBRARIES OpenSSL::Crypto)      # third-party libraries
@@ -16,7 +17,7 @@
 define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of libcairn, in layer order")
 
 function(cairn_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPS;PUBLIC;PRIVATE;SOURCES;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "DEPS;PUBLIC;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "room ${name}: unknown arguments ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
@@ -36,7 +37,8 @@ function(cairn_room name)
   add_custom_target(${target}_layers DEPENDS ${stamp})
 
   if(ROOM_SOURCES)
-    add_library(${target} STATIC ${ROOM_SOURCES})
+    list(TRANSFORM ROOM_GENERATED PREPEND ${CMAKE_CURRENT_BINARY_DIR}/)
+    add_library(${target} STATIC ${ROOM_SOURCES} ${ROOM_GENERATED})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE ${ROOM_LIBRARIES})
   else()

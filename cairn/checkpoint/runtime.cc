@@ -1,1 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/runtime.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "cairn/base/bytes.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+std::size_t thread_count(std::size_t asked) {
+  if (asked != 0) return asked;
+  return std::max<std::size_t>(4, std::thread::hardware_concurrency());
+}
+
+std::uint64_t budget_bytes(std::uint64_t asked) {
+  if (asked != 0) return asked;
+  return std::min<std::uint64_t>(kGiB, estimate_available_memory() / 4);
+}
+
+std::optional<std::uint64_t> read_number(const std::string& path) {
+  std::ifstream in(path);
+  std::string word;
+  if (!(in >> word)) return std::nullopt;
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> machine_available() {
+  std::ifstream in("/proc/meminfo");
+  std::string name;
+  std::uint64_t kib = 0;
+  std::string unit;
+  while (in >> name >> kib) {
+    if (name == "MemAvailable:") return kib * kKiB;
+    std::getline(in, unit);
+  }
+  return std::nullopt;
+}
+
+// What the control group of this process leaves: version 2, then version 1.
+std::optional<std::uint64_t> cgroup_available() {
+  std::ifstream in("/proc/self/cgroup");
+  std::string line;
+  std::string group;
+  while (std::getline(in, line)) {
+    if (line.starts_with("0::")) group = line.substr(3);
+  }
+  const std::string v2 = "/sys/fs/cgroup" + group;
+  auto limit = read_number(v2 + "/memory.max");
+  auto used = read_number(v2 + "/memory.current");
+  if (!limit) {
+    limit = read_number("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+    used = read_number("/sys/fs/cgroup/memory/memory.usage_in_bytes");
+  }
+  if (!limit || !used) return std::nullopt;
+  return *limit - std::min(*limit, *used);
+}
+
+}  // namespace
+
+Runtime::Runtime(RuntimeOptions options)
+    : executor_(options.threads == 1 ? make_inline_executor()
+                                     : make_thread_pool(thread_count(options.threads))),
+      budget_(budget_bytes(options.memory_bytes)),
+      file_system_(options.file_system != nullptr ? options.file_system
+                                                  : &storage::posix_file_system()),
+      clock_(options.clock != nullptr ? options.clock : &system_clock()),
+      log_(std::move(options.log)) {}
+
+void Runtime::log(LogLevel level, const char* event, std::string message) const {
+  if (log_) log_(LogEntry{level, event, std::move(message)});
+}
+
+std::uint64_t estimate_available_memory() {
+  std::uint64_t available = machine_available().value_or(0);
+  if (const auto group = cgroup_available()) available = std::min(available, *group);
+  return std::max(available / 2, 100 * kMiB);
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,2 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
+// `Runtime`: what a program sets up once and hands to every call. There are no globals behind it.
 #pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cairn/async/byte_budget.h"
+#include "cairn/async/executor.h"
+#include "cairn/base/clock.h"
+#include "cairn/base/log.h"
+#include "cairn/storage/local/file_system.h"
+
+namespace cairn::inline checkpoint {
+
+struct RuntimeOptions {
+  /// Threads for reading, writing and coding. 0: one for each core, at least 4 so that a disk has
+  /// several requests in flight. 1: everything on the calling thread.
+  std::size_t threads = 0;
+  /// Host memory that saves and loads may use beside the caller's arrays. 0: 1 GiB, or an eighth of
+  /// what is available if that is less.
+  std::uint64_t memory_bytes = 0;
+  storage::FileSystem* file_system = nullptr;  ///< null: the machine's
+  Clock* clock = nullptr;                      ///< null: the machine's
+  LogSink log;                                 ///< empty: silence
+};
+
+/// Threading: safe. Must outlive every call that uses it.
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+
+  Executor& executor() { return *executor_; }
+  ByteBudget& budget() { return budget_; }
+  storage::FileSystem& file_system() { return *file_system_; }
+  Clock& clock() { return *clock_; }
+  void log(LogLevel level, const char* event, std::string message) const;
+
+ private:
+  std::unique_ptr<Executor> executor_;
+  ByteBudget budget_;
+  storage::FileSystem* file_system_;
+  Clock* clock_;
+  LogSink log_;
+};
+
+/// Half of the memory that is free to this process, cgroup limits respected, at least 100 MiB.
+std::uint64_t estimate_available_memory();
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/layout/eformer_index.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cairn/base/uri.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+Error bad_member(std::string_view what) {
+  return Error(Code::kCorrupt, "index/bad-member",
+               fmt::format("tensorstore_index.json: {} is missing or has the wrong type", what));
+}
+
+Result<IndexedArray> parse_array(const Json& json) {
+  IndexedArray array;
+  const Json* path = json.find("path");
+  const Json* shape = json.find("shape");
+  const Json* dtype = json.find("dtype");
+  if (path == nullptr || path->text() == nullptr) return bad_member("an array's path");
+  if (shape == nullptr || shape->array() == nullptr) return bad_member("an array's shape");
+  if (dtype == nullptr || dtype->text() == nullptr) return bad_member("an array's dtype");
+  array.path = *path->text();
+  array.dtype = *dtype->text();
+  if (!is_safe_relative_path(array.path)) {
+    return Error(Code::kCorrupt, "index/unsafe-path",
+                 fmt::format("tensorstore_index.json names '{}', which does not lie inside the "
+                             "checkpoint",
+                             array.path));
+  }
+  for (const Json& size : *shape->array()) {
+    const auto value = size.integral();
+    if (!value || *value < 0) return bad_member("an array's shape");
+    array.shape.push_back(*value);
+  }
+  return array;
+}
+
+Result<std::vector<IndexedArray>> parse_list(const Json& json) {
+  if (json.array() == nullptr) return bad_member("a list of arrays");
+  std::vector<IndexedArray> arrays;
+  arrays.reserve(json.array()->size());
+  for (const Json& item : *json.array()) {
+    CAIRN_TRY_ASSIGN(auto array, parse_array(item));
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+void erase_member(Json& object, std::string_view name) {
+  std::erase_if(*object.object(), [&](const auto& member) { return member.first == name; });
+}
+
+}  // namespace
+
+Result<EformerIndex> parse_eformer_index(std::string_view text) {
+  auto parsed = parse_json(text, JsonLimits{.bytes = kMaxEformerIndexBytes});
+  if (!parsed || parsed->object() == nullptr) {
+    return Error(Code::kCorrupt, "index/bad-json",
+                 "tensorstore_index.json: " +
+                     (parsed ? std::string("not an object") : parsed.error().to_string()));
+  }
+  const Json* format = parsed->find("format");
+  if (format == nullptr || format->text() == nullptr || *format->text() != "tensorstore") {
+    return Error(Code::kCorrupt, "index/format",
+                 "tensorstore_index.json: 'format' must be \"tensorstore\"");
+  }
+  EformerIndex index;
+  const Json* prefixes = parsed->find("prefixes");
+  const Json* arrays = parsed->find("arrays");
+  if (prefixes == nullptr && arrays == nullptr) return bad_member("'prefixes' or 'arrays'");
+  if (arrays != nullptr) {
+    CAIRN_TRY_ASSIGN(index.arrays, parse_list(*arrays));
+  }
+  if (prefixes != nullptr) {
+    if (prefixes->object() == nullptr) return bad_member("'prefixes'");
+    for (const auto& [name, list] : *prefixes->object()) {
+      CAIRN_TRY_ASSIGN(auto parsed_list, parse_list(list));
+      index.prefixes.push_back({name, std::move(parsed_list)});
+    }
+  }
+  return index;
+}
+
+Json index_list(const std::vector<IndexedArray>& arrays) {
+  Json::Array list;
+  list.reserve(arrays.size());
+  for (const IndexedArray& array : arrays) {
+    list.emplace_back(Json::Object{{"path", array.path},
+                                   {"shape", Json::Array(array.shape.begin(), array.shape.end())},
+                                   {"dtype", array.dtype}});
+  }
+  return list;
+}
+
+std::optional<std::string> merge_eformer_index(std::optional<std::string_view> current,
+                                               const IndexChanges& changes) {
+  Json index(
+      Json::Object{{"format", "tensorstore"}, {"version", "2.0"}, {"prefixes", Json::Object{}}});
+  if (current) {
+    auto parsed = parse_json(*current, JsonLimits{.bytes = kMaxEformerIndexBytes});
+    if (parsed && parsed->object() != nullptr) index = *std::move(parsed);
+    index.set("format", "tensorstore");
+    if (index.find("version") == nullptr) index.set("version", "2.0");
+  }
+  const Json* there = index.find("prefixes");
+  Json prefixes = there != nullptr && there->object() != nullptr ? *there : Json(Json::Object{});
+  for (const auto& [name, list] : changes) {
+    Json& owner = name.empty() ? index : prefixes;
+    const std::string_view member = name.empty() ? std::string_view("arrays") : name;
+    if (list) {
+      owner.set(member, *list);
+    } else {
+      erase_member(owner, member);
+    }
+  }
+  const bool bare = prefixes.object()->empty() && index.find("arrays") == nullptr;
+  if (bare && !current) return std::nullopt;
+  index.set("prefixes", std::move(prefixes));
+  return dump_json(index, JsonStyle{.indent = 2, .ascii = true});
+}
+
+}  // namespace cairn::inline checkpoint

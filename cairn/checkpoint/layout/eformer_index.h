@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tensorstore_index.json`, the reference system's list of arrays: read in both versions, merged
+// prefix by prefix, written so that every reader of it is content.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cairn/array/shape.h"
+#include "cairn/base/json.h"
+
+namespace cairn::inline checkpoint {
+
+/// Longest index that is read.
+constexpr std::size_t kMaxEformerIndexBytes = std::size_t{256} << 20;
+
+struct IndexedArray {
+  std::string path;  ///< directory below the checkpoint
+  Shape shape;
+  std::string dtype;  ///< JAX's name, as written
+};
+
+struct IndexedPrefix {
+  std::string name;
+  std::vector<IndexedArray> arrays;
+};
+
+struct EformerIndex {
+  std::optional<std::vector<IndexedArray>> arrays;  ///< version 1, or a tree saved without prefix
+  std::vector<IndexedPrefix> prefixes;
+};
+
+/// Pure; hostile bytes. `corrupt`: index/bad-json, index/format (another `format`),
+/// index/bad-member, index/unsafe-path (a path that leaves the checkpoint).
+Result<EformerIndex> parse_eformer_index(std::string_view text);
+
+/// One prefix's list for the index.
+Json index_list(const std::vector<IndexedArray>& arrays);
+
+/// Prefixes (the empty one is the tree without prefix) and their new lists; nothing: the entry
+/// goes.
+using IndexChanges = std::vector<std::pair<std::string, std::optional<Json>>>;
+
+/// `current` (the text in place, if any) with the lists of some prefixes replaced or removed;
+/// everything else in it stays. A text that is no JSON object is replaced whole. Nothing: there is
+/// no index and none is needed.
+std::optional<std::string> merge_eformer_index(std::optional<std::string_view> current,
+                                               const IndexChanges& changes);
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of the files of a checkpoint. docs/format/checkpoint.md says what each holds.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline checkpoint {
+
+constexpr std::string_view kRecordName = "cairn.json";
+constexpr std::string_view kMarkName = "metadata.json";
+constexpr std::string_view kIndexName = "tensorstore_index.json";
+constexpr std::string_view kCheckpointMetadataName = "checkpoint_metadata.json";
+constexpr std::string_view kLockName = ".cairn-lock";
+constexpr std::string_view kTrashName = ".cairn-trash";
+/// An attempt is the directory ".cairn-<attempt id>".
+constexpr std::string_view kAttemptPrefix = ".cairn-";
+/// The stored layouts, as `layout` in manifests and on the command line.
+constexpr std::string_view kZarr2Layout = "zarr2";
+constexpr std::string_view kSafetensorsLayout = "safetensors";
+
+/// A prefix names one tree of a checkpoint; "." in it becomes a directory, as in the reference
+/// system. `invalid_argument` (prefix/invalid) for a name that would leave the checkpoint, hide in
+/// it (a leading dot) or meet one of our own files. "" is the tree without a prefix.
+Result<void> check_prefix(std::string_view prefix);
+/// "a.b" lies in "a/b"; "" lies in "".
+std::string prefix_directory(std::string_view prefix);
+
+/// zarr2: "<prefix directory>/.cairn.json", or ".cairn-manifest.json" without a prefix.
+std::string zarr2_manifest_name(std::string_view prefix);
+/// safetensors: base name of the files, "model" without a prefix.
+std::string safetensors_base(std::string_view prefix);
+/// safetensors: "<base>.cairn.json".
+std::string safetensors_manifest_name(std::string_view prefix);
+
+}  // namespace cairn::inline checkpoint
