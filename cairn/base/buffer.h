@@ -14,7 +14,8 @@ namespace cairn::inline base {
 /// themselves are the caller's to guard.
 class Buffer {
  public:
-  /// Alignment of what allocate() returns: enough for direct I/O and every vector unit.
+  /// Alignment of what allocate() returns from this size on: enough for direct I/O. Smaller buffers
+  /// have that of a cache line, 64.
   static constexpr std::size_t kAlignment = 4096;
 
   Buffer() = default;

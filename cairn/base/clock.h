@@ -28,7 +28,7 @@ Clock& system_clock();
 
 /// "2026-01-31T12:34:56.789012+00:00", always UTC, as the reference system writes time stamps.
 std::string format_timestamp(Clock::Wall time);
-/// ISO 8601 with or without fraction and zone ("Z", "+01:00"); no zone means local time.
+/// ISO 8601 with or without seconds, fraction and zone ("Z", "+01:00"); no zone means local time.
 /// `corrupt` (clock/bad-timestamp).
 Result<Clock::Wall> parse_timestamp(std::string_view text);
 

@@ -15,18 +15,30 @@ struct Error::State {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::kInvalidArgument: return "invalid_argument";
-    case Code::kNotFound: return "not_found";
-    case Code::kAlreadyExists: return "already_exists";
-    case Code::kFailedPrecondition: return "failed_precondition";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kUnavailable: return "unavailable";
-    case Code::kDeadlineExceeded: return "deadline_exceeded";
-    case Code::kCancelled: return "cancelled";
-    case Code::kPermissionDenied: return "permission_denied";
-    case Code::kResourceExhausted: return "resource_exhausted";
-    case Code::kUnimplemented: return "unimplemented";
-    case Code::kInternal: return "internal";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kAlreadyExists:
+      return "already_exists";
+    case Code::kFailedPrecondition:
+      return "failed_precondition";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kPermissionDenied:
+      return "permission_denied";
+    case Code::kResourceExhausted:
+      return "resource_exhausted";
+    case Code::kUnimplemented:
+      return "unimplemented";
+    case Code::kInternal:
+      return "internal";
   }
   return "internal";
 }

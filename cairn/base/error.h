@@ -33,8 +33,8 @@ std::string_view code_name(Code code);
 /// Threading: compatible (as an int is). Never empty.
 class [[nodiscard]] Error {
  public:
-  /// `reason` is a static token such as "safetensors/offset-gap": programs match on it, never on the
-  /// sentence. `message` says what was wrong and what to do.
+  /// `reason` is a static token such as "safetensors/offset-gap": programs match on it, never on
+  /// the sentence. `message` says what was wrong and what to do.
   Error(Code code, const char* reason, std::string message,
         std::source_location origin = std::source_location::current());
 

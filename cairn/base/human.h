@@ -10,10 +10,11 @@
 
 namespace cairn::inline base {
 
-/// "0 B", "999 B", "1.5 KiB", "12.0 GiB": three significant digits, binary units.
+/// "0 B", "999 B", "1.5 KiB", "12.0 GiB", "512 MiB": binary units, one decimal below 100.
 std::string format_bytes(std::uint64_t bytes);
 
-/// "5GB" (10^9), "5GiB" or "5G" (2^30), "512". `invalid_argument` (size/invalid).
+/// "5GB" (10^9), "5GiB" or "5G" (2^30), "1.5 GiB", "512"; case does not matter.
+/// `invalid_argument` (size/invalid).
 Result<std::uint64_t> parse_bytes(std::string_view text);
 
 }  // namespace cairn::inline base

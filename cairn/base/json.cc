@@ -1,1 +1,292 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/base/json.h"
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cairn/base/utf8.h"
+
+namespace cairn::inline base {
+namespace {
+
+Error corrupt(const char* reason, std::string message) {
+  return {Code::kCorrupt, reason, std::move(message)};
+}
+
+// Names are hostile and may be long.
+std::string shorten(std::string_view name) {
+  constexpr std::size_t kLongest = 80;
+  return name.size() <= kLongest ? std::string(name)
+                                 : std::string(name.substr(0, kLongest)) + "...";
+}
+
+// An iterator whose position everybody sees: the parser tells its listener what it read, not where.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  explicit Cursor(const char** at) : at_(at) {}
+  reference operator*() const { return **at_; }
+  Cursor& operator++() {
+    ++*at_;
+    return *this;
+  }
+  bool operator==(const Cursor& other) const { return *at_ == *other.at_; }
+
+ private:
+  const char** at_;
+};
+
+// Finds repeated members of finished objects. Sorts, because a hash table can be attacked.
+class RepeatedMembers {
+ public:
+  // The name of one of them, or null.
+  const std::string* find(const Json::Object& members) {
+    if (sort(members)) return nullptr;
+    const auto same = [&](std::size_t a, std::size_t b) {
+      return members[a].first == members[b].first;
+    };
+    const auto twin = std::ranges::adjacent_find(order_, same);
+    return twin == order_.end() ? nullptr : &members[*twin].first;
+  }
+
+  // Leaves each name where it came first, with the value that came last.
+  void merge(Json::Object& members) {
+    if (find(members) == nullptr) return;
+    std::vector<bool> dropped(members.size());
+    for (std::size_t i = 1, first = order_[0]; i < order_.size(); ++i) {
+      const std::size_t at = order_[i];
+      if (members[at].first != members[first].first) {
+        first = at;
+        continue;
+      }
+      members[first].second = std::move(members[at].second);
+      dropped[at] = true;
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (dropped[i]) continue;
+      if (kept != i) members[kept] = std::move(members[i]);
+      ++kept;
+    }
+    members.erase(members.begin() + static_cast<std::ptrdiff_t>(kept), members.end());
+  }
+
+ private:
+  // True if the members are in strict order already, so that none is repeated.
+  bool sort(const Json::Object& members) {
+    const auto out_of_order = [](const auto& a, const auto& b) { return a.first >= b.first; };
+    if (std::ranges::adjacent_find(members, out_of_order) == members.end()) return true;
+    order_.resize(members.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = i;
+    std::ranges::sort(order_, [&](std::size_t a, std::size_t b) {
+      const int way = members[a].first.compare(members[b].first);
+      return way != 0 ? way < 0 : a < b;
+    });
+    return false;
+  }
+
+  std::vector<std::size_t> order_;
+};
+
+// Listens to the parser and builds the value in place. `open_` points into vectors that do not grow
+// while the pointer is there: only the innermost container does.
+class Builder {
+ public:
+  using number_integer_t = nlohmann::json::number_integer_t;
+  using number_unsigned_t = nlohmann::json::number_unsigned_t;
+  using number_float_t = nlohmann::json::number_float_t;
+  using string_t = nlohmann::json::string_t;
+  using binary_t = nlohmann::json::binary_t;
+
+  Builder(std::string_view text, const JsonLimits& limits)
+      : text_(text), limits_(limits), at_(text.data()) {}
+
+  Result<Json> build() {
+    const char* end = text_.data() + text_.size();
+    if (!nlohmann::json::sax_parse(Cursor(&at_), Cursor(&end), this)) return *std::move(error_);
+    // To the parser a NUL ends the text.
+    if (text_.find_first_not_of('\0', position()) != std::string_view::npos) {
+      return corrupt("json/syntax",
+                     fmt::format("JSON text goes on after a NUL, at byte {}", position()));
+    }
+    return std::move(root_);
+  }
+
+  bool null() { return add(Json()); }
+  bool boolean(bool value) { return add(Json(value)); }
+  // Non-negative integers arrive unsigned, so a zero here was written -0.
+  bool number_integer(number_integer_t value) { return add(value == 0 ? Json(-0.0) : Json(value)); }
+  bool number_unsigned(number_unsigned_t value) { return add(Json(value)); }
+  bool number_float(number_float_t value, const string_t&) { return add(Json(value)); }
+  bool string(string_t& value) { return add(Json(std::move(value))); }
+  bool binary(binary_t&) { return false; }
+
+  bool start_object(std::size_t) { return enter(Json(Json::Object())); }
+  bool key(string_t& name) {
+    open_.back()->object()->emplace_back(std::move(name), Json());
+    return true;
+  }
+  bool end_object() {
+    Json::Object& members = *open_.back()->object();
+    open_.pop_back();
+    if (limits_.repeated == Repeated::kLastWins) repeated_.merge(members);
+    if (limits_.repeated != Repeated::kRefuse) return true;
+    const std::string* name = repeated_.find(members);
+    if (name == nullptr) return true;
+    return fail("json/repeated-member",
+                fmt::format("JSON object that ends at byte {} repeats member '{}'", position(),
+                            shorten(*name)));
+  }
+
+  bool start_array(std::size_t) { return enter(Json(Json::Array())); }
+  bool end_array() {
+    open_.pop_back();
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string&,
+                   const nlohmann::json::exception& error) {
+    return fail("json/syntax", fmt::format("not JSON at byte {}: {}", position, what(error)));
+  }
+
+ private:
+  std::size_t position() const { return static_cast<std::size_t>(at_ - text_.data()); }
+
+  bool fail(const char* reason, std::string message) {
+    error_ = corrupt(reason, std::move(message));
+    return false;
+  }
+
+  Json& place(Json value) {
+    if (open_.empty()) return root_ = std::move(value);
+    if (Json::Array* items = open_.back()->array()) return items->emplace_back(std::move(value));
+    return open_.back()->object()->back().second = std::move(value);
+  }
+  bool add(Json value) {
+    place(std::move(value));
+    return true;
+  }
+  bool enter(Json container) {
+    if (open_.size() >= static_cast<std::size_t>(std::max(limits_.depth, 0))) {
+      return fail("json/too-deep", fmt::format("JSON is nested deeper than {} levels at byte {}",
+                                               limits_.depth, position()));
+    }
+    open_.push_back(&place(std::move(container)));
+    return true;
+  }
+
+  // The parser's own words, without the parts that quote the text at any length.
+  static std::string what(const nlohmann::json::exception& error) {
+    constexpr int kNumberOverflow = 406;
+    if (error.id == kNumberOverflow) return "a number is too large for a double";
+    std::string_view message = error.what();
+    const std::size_t begin = message.find(" - ");
+    if (begin != std::string_view::npos) message.remove_prefix(begin + 3);
+    return shorten(message.substr(0, message.find(';')));
+  }
+
+  std::string_view text_;
+  JsonLimits limits_;
+  const char* at_;
+  Json root_;
+  std::vector<Json*> open_;
+  RepeatedMembers repeated_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Json::Json(std::int64_t value) {
+  if (value < 0) {
+    state_ = value;
+  } else {
+    state_ = static_cast<std::uint64_t>(value);
+  }
+}
+
+std::optional<bool> Json::boolean() const {
+  const bool* value = std::get_if<bool>(&state_);
+  return value != nullptr ? std::optional(*value) : std::nullopt;
+}
+
+std::optional<std::int64_t> Json::integer() const {
+  if (const auto* negative = std::get_if<std::int64_t>(&state_)) return *negative;
+  const auto* whole = std::get_if<std::uint64_t>(&state_);
+  if (whole == nullptr || *whole > std::numeric_limits<std::int64_t>::max()) return std::nullopt;
+  return static_cast<std::int64_t>(*whole);
+}
+
+std::optional<std::uint64_t> Json::unsigned_integer() const {
+  const auto* whole = std::get_if<std::uint64_t>(&state_);
+  return whole != nullptr ? std::optional(*whole) : std::nullopt;
+}
+
+std::optional<std::int64_t> Json::integral() const {
+  const auto* real = std::get_if<double>(&state_);
+  if (real == nullptr) return integer();
+  // -2^63 and 2^63 are exact doubles; the comparison also refuses NaN.
+  if (!(*real >= -0x1p63 && *real < 0x1p63)) return std::nullopt;
+  const auto whole = static_cast<std::int64_t>(*real);
+  return static_cast<double>(whole) == *real ? std::optional(whole) : std::nullopt;
+}
+
+std::optional<double> Json::number() const {
+  if (const auto* real = std::get_if<double>(&state_)) return *real;
+  if (const auto* whole = std::get_if<std::uint64_t>(&state_)) return static_cast<double>(*whole);
+  const auto* negative = std::get_if<std::int64_t>(&state_);
+  return negative != nullptr ? std::optional(static_cast<double>(*negative)) : std::nullopt;
+}
+
+const Json* Json::find(std::string_view name) const {
+  const Object* members = object();
+  if (members == nullptr) return nullptr;
+  const auto found = std::find_if(members->rbegin(), members->rend(),
+                                  [&](const auto& member) { return member.first == name; });
+  return found != members->rend() ? &found->second : nullptr;
+}
+
+void Json::set(std::string_view name, Json value) {
+  if (is_null()) state_ = Object();
+  if (Json* present = const_cast<Json*>(find(name))) {
+    *present = std::move(value);
+  } else {
+    object()->emplace_back(std::string(name), std::move(value));
+  }
+}
+
+std::string_view Json::kind_name() const {
+  constexpr std::string_view kNames[] = {"null",   "boolean", "number", "number",
+                                         "number", "text",    "array",  "object"};
+  return kNames[state_.index()];
+}
+
+bool Json::operator==(const Json& other) const { return state_ == other.state_; }
+
+Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.bytes) {
+    return corrupt("json/too-large", fmt::format("JSON text of {} bytes is above the limit of {}",
+                                                 text.size(), limits.bytes));
+  }
+  const std::size_t valid = valid_utf8_prefix(text);
+  if (valid < text.size()) {
+    return corrupt("json/utf8", fmt::format("JSON text is not UTF-8 at byte {}", valid));
+  }
+  try {
+    return Builder(text, limits).build();
+  } catch (const std::exception&) {
+    return Error(Code::kResourceExhausted, "base/out-of-memory",
+                 fmt::format("no memory to parse {} bytes of JSON", text.size()));
+  }
+}
+
+}  // namespace cairn::inline base

@@ -21,10 +21,11 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<std::pair<std::string, Json>>;
 
-  Json() = default;  ///< null
-  Json(std::nullptr_t) {}                                     // NOLINT(google-explicit-constructor)
-  Json(bool value) : state_(value) {}                         // NOLINT(google-explicit-constructor)
-  Json(int value) : Json(static_cast<std::int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+  Json() = default;                    ///< null
+  Json(std::nullptr_t) {}              // NOLINT(google-explicit-constructor)
+  Json(bool value) : state_(value) {}  // NOLINT(google-explicit-constructor)
+  Json(int value)
+      : Json(static_cast<std::int64_t>(value)) {}             // NOLINT(google-explicit-constructor)
   Json(std::int64_t value);                                   // NOLINT(google-explicit-constructor)
   Json(std::uint64_t value) : state_(value) {}                // NOLINT(google-explicit-constructor)
   Json(double value) : state_(value) {}                       // NOLINT(google-explicit-constructor)
@@ -63,7 +64,8 @@ class Json {
 
  private:
   // Non-negative integers are uint64, negative ones int64; -0 is the double -0.0.
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array, Object>
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array,
+               Object>
       state_;
 };
 
@@ -76,19 +78,21 @@ struct JsonLimits {
   Repeated repeated = Repeated::kLastWins;
 };
 
-/// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep or
-/// json/repeated-member, and the byte position. A byte order mark in front and NUL bytes at the end
-/// are accepted; callers who must not accept them look first.
+/// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep
+/// or json/repeated-member, and the byte position. A byte order mark in front and NUL bytes at the
+/// end are accepted; callers who must not accept them look first. `resource_exhausted`
+/// (base/out-of-memory) where even that much text does not fit.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
 struct JsonStyle {
-  int indent = 0;           ///< 0: one line, no spaces; otherwise spaces a level, as Python's indent=
-  bool ascii = false;       ///< escape what is not ASCII, as Python's json.dumps
+  int indent = 0;      ///< 0: one line, no spaces; otherwise spaces a level, as Python's indent=
+  bool ascii = false;  ///< escape what is not ASCII, as Python's json.dumps
   bool python_spaces = false;  ///< ", " and ": " on one line, as Python's json.dumps without indent
 };
 
-/// Text that parse_json gives back equal. Floats always have a point or an exponent; NaN and infinities,
-/// which JSON does not have, become null: callers encode them as text first.
+/// Text that parse_json gives back equal. Floats always have a point or an exponent; NaN and
+/// infinities, which JSON does not have, become null: callers encode them as text first. Bytes that
+/// are no UTF-8 become U+FFFD.
 std::string dump_json(const Json& value, const JsonStyle& style = {});
 
 }  // namespace cairn::inline base

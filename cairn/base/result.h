@@ -34,7 +34,8 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
   template <typename U = T>
     requires std::convertible_to<U&&, T> && (!std::same_as<std::remove_cvref_t<U>, Result>) &&
              (!std::same_as<std::remove_cvref_t<U>, Error>)
@@ -101,15 +102,15 @@ class [[nodiscard]] Result<void> {
 #define CAIRN_CONCAT_(a, b) CAIRN_CONCAT_INNER_(a, b)
 
 /// Returns the error of `expr` from the enclosing function, if there is one.
-#define CAIRN_TRY(...)                                                                        \
-  do {                                                                                        \
-    if (auto cairn_try_ = (__VA_ARGS__); !cairn_try_) return std::move(cairn_try_).error();   \
+#define CAIRN_TRY(...)                                                                      \
+  do {                                                                                      \
+    if (auto cairn_try_ = (__VA_ARGS__); !cairn_try_) return std::move(cairn_try_).error(); \
   } while (false)
 
 /// `CAIRN_TRY_ASSIGN(auto bytes, store.read(key));`
 #define CAIRN_TRY_ASSIGN(decl, ...) \
   CAIRN_TRY_ASSIGN_INNER_(CAIRN_CONCAT_(cairn_result_, __LINE__), decl, __VA_ARGS__)
-#define CAIRN_TRY_ASSIGN_INNER_(result, decl, ...)     \
-  auto result = (__VA_ARGS__);                         \
-  if (!result) return std::move(result).error();       \
+#define CAIRN_TRY_ASSIGN_INNER_(result, decl, ...) \
+  auto result = (__VA_ARGS__);                     \
+  if (!result) return std::move(result).error();   \
   decl = *std::move(result)

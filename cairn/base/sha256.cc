@@ -1,1 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/base/sha256.h"
+
+#include <array>
+
+#include <openssl/evp.h>
+
+#include "cairn/base/base64.h"
+
+namespace cairn::inline base {
+
+struct Sha256::State {
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
+};
+
+Sha256::Sha256() : state_(std::make_unique<State>()) {
+  EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr);
+}
+Sha256::~Sha256() = default;
+Sha256::Sha256(Sha256&&) noexcept = default;
+Sha256& Sha256::operator=(Sha256&&) noexcept = default;
+
+void Sha256::update(ByteSpan bytes) {
+  EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
+}
+
+std::string Sha256::hex() {
+  std::array<std::byte, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(digest.data()), &size);
+  return encode_hex(ByteSpan(digest).first(size));
+}
+
+std::string sha256_hex(ByteSpan bytes) {
+  Sha256 sum;
+  sum.update(bytes);
+  return sum.hex();
+}
+
+}  // namespace cairn::inline base

@@ -12,7 +12,7 @@ namespace cairn::inline base {
 /// "gs://bucket/a/b" is {gs, bucket, a/b}; a plain path and "file:///a" are {file, "", /a}.
 struct Uri {
   std::string scheme;     ///< lower case; "file" for a plain path
-  std::string authority;  ///< bucket or host; empty for file
+  std::string authority;  ///< bucket or host; empty for file, may be for memory
   std::string path;       ///< file: the path; others: the key, without a leading slash
 
   /// A plain path for file, otherwise the URL.
@@ -20,11 +20,13 @@ struct Uri {
   bool operator==(const Uri&) const = default;
 };
 
-/// `invalid_argument`: uri/empty, uri/bad-scheme, uri/no-bucket, uri/nul. Does not look at the disk.
+/// `invalid_argument`: uri/empty, uri/bad-scheme, uri/bad-host (a file URL with a host),
+/// uri/no-bucket, uri/nul. Does not look at the disk, decodes no percent escapes, and knows no list
+/// of schemes.
 Result<Uri> parse_uri(std::string_view text);
 
-/// `base` with `below` appended. `below` is a relative path; an absolute path or a URL of the same
-/// scheme replaces the base; another scheme is refused (uri/scheme-mismatch).
+/// `base` with `below` appended. `below` is a relative path, or empty; an absolute path or a URL of
+/// the same scheme replaces the base; another scheme is refused (uri/scheme-mismatch).
 Result<Uri> join_uri(const Uri& base, std::string_view below);
 
 /// Is this a name that stays below where it is put? False for "", absolute, "..", ".", empty

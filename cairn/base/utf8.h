@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8 as RFC 3629 has it: no surrogates, nothing overlong, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cairn::inline base {
+
+/// One code point and how many bytes it took; `size` is 0 where no valid sequence begins.
+struct Utf8Char {
+  std::uint32_t code = 0;
+  std::size_t size = 0;
+};
+
+/// The code point at the front of `text`. REQUIRES: !text.empty().
+Utf8Char decode_utf8(std::string_view text);
+
+/// How many bytes at the front are valid UTF-8; text.size() when all of it is.
+std::size_t valid_utf8_prefix(std::string_view text);
+
+inline bool is_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+
+}  // namespace cairn::inline base
