@@ -31,8 +31,8 @@ class ByteBudget {
   explicit ByteBudget(std::uint64_t limit);
 
   std::uint64_t limit() const { return limit_; }
-  /// Blocks until `bytes` are free. A request above the limit waits for the whole budget and takes it:
-  /// callers split what they can, and one oversized object still gets through.
+  /// Blocks until `bytes` are free. A request above the limit waits for the whole budget and takes
+  /// it: callers split what they can, and one oversized object still gets through.
   Lease acquire(std::uint64_t bytes);
   std::uint64_t in_use() const;
   /// Largest in_use() so far.

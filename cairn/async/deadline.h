@@ -12,8 +12,10 @@ class Deadline {
  public:
   static Deadline never() { return Deadline(Clock::Mono::max()); }
   static Deadline at(Clock::Mono time) { return Deadline(time); }
+  /// A span too long to add means never.
   static Deadline in(std::chrono::nanoseconds span, const Clock& clock = system_clock()) {
-    return Deadline(clock.monotonic() + span);
+    const Clock::Mono now = clock.monotonic();
+    return span < Clock::Mono::max() - now ? Deadline(now + span) : never();
   }
 
   bool is_never() const { return time_ == Clock::Mono::max(); }

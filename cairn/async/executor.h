@@ -12,7 +12,8 @@
 namespace cairn::inline async {
 
 /// Runs tasks, in any order, on threads of its own. Threading: safe. A task that throws ends the
-/// program's promise that nothing throws: the exception is caught and dropped, so tasks carry results.
+/// program's promise that nothing throws: the exception is caught and dropped, so tasks carry
+/// results.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -26,9 +27,10 @@ std::unique_ptr<Executor> make_thread_pool(std::size_t threads);
 /// Runs each task in add(), on the caller's thread: deterministic tests, one reader.
 std::unique_ptr<Executor> make_inline_executor();
 
-/// Calls work(0) ... work(count - 1), at most executor.width() at once, the caller's thread taking part;
-/// returns when all that were begun have ended. The first error (by index) is returned, and no new
-/// index begins after one failed. Safe to call from inside a task.
+/// Calls work(0) ... work(count - 1), at most executor.width() at once, the caller's thread taking
+/// part; returns when all that were begun have ended. The error with the lowest index is returned,
+/// and no new index begins after one failed; an exception in `work` is an `internal` error
+/// (async/exception). Safe to call from inside a task.
 Result<void> for_each_index(Executor& executor, std::size_t count,
                             const std::function<Result<void>(std::size_t)>& work);
 

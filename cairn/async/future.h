@@ -62,17 +62,26 @@ template <typename T>
 class Promise {
  public:
   Promise() : state_(std::make_shared<future_detail::State<T>>()) {}
-  ~Promise() {
-    if (state_) state_->set(Error(Code::kCancelled, "async/broken-promise", "the work was dropped"));
-  }
+  ~Promise() { give_up(); }
   Promise(Promise&&) noexcept = default;
-  Promise& operator=(Promise&&) noexcept = default;
+  Promise& operator=(Promise&& other) noexcept {
+    if (this == &other) return *this;
+    give_up();
+    state_ = std::move(other.state_);
+    return *this;
+  }
 
   Future<T> future() const { return Future<T>(state_); }
   /// The first call counts, later ones do nothing.
   void set(Result<T> result) { state_->set(std::move(result)); }
 
  private:
+  void give_up() {
+    if (state_) {
+      state_->set(Error(Code::kCancelled, "async/broken-promise", "the work was dropped"));
+    }
+  }
+
   std::shared_ptr<future_detail::State<T>> state_;
 };
 

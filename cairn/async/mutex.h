@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutex and condition variable with clang's thread-safety annotations: the analysis runs as an error in
-// the clang build.
+// Mutex and condition variable with clang's thread-safety annotations: the analysis runs as an
+// error in the clang build.
 #pragma once
 
 #include <chrono>
@@ -50,7 +50,8 @@ class CondVar {
     lock.release();
   }
   /// False at the deadline.
-  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point deadline) CAIRN_REQUIRES(mutex) {
+  bool wait_until(Mutex& mutex, std::chrono::steady_clock::time_point deadline)
+      CAIRN_REQUIRES(mutex) {
     std::unique_lock lock(mutex.mutex_, std::adopt_lock);
     const bool woken = cv_.wait_until(lock, deadline) == std::cv_status::no_timeout;
     lock.release();
