@@ -2,7 +2,10 @@
 // Leaves of a tree in JAX's order, with their key paths, and back.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,26 +18,41 @@ struct NamedLeaf {
   Leaf leaf;
 };
 
-/// Deepest tree that is accepted.
+/// Deepest tree that is accepted: the most parts of a key path.
 constexpr int kMaxTreeDepth = 200;
 
 /// All leaves, dicts in sorted key order. `invalid_argument` before anything else happens:
-/// keypath/collision (two leaves or subtrees with one path, such as keys 0 and "0" of one dict; both
-/// key paths are named), keypath/part-too-long, tree/too-deep. Linear in leaves.
+/// keypath/collision (two leaves or subtrees with one path, such as keys 0 and "0" of one dict;
+/// both key paths are named), keypath/part-too-long, tree/too-deep. Linear in leaves.
 Result<std::vector<NamedLeaf>> flatten(const Tree& tree);
 
-/// The same tree with leaves replaced, in the order of flatten(). `invalid_argument` (tree/leaf-count).
-Result<Tree> with_leaves(const Tree& tree, std::vector<Leaf> leaves);
+/// The same tree with leaves replaced, in the order of flatten(). `invalid_argument`
+/// (tree/leaf-count).
+Result<Tree> with_leaves(Tree tree, std::vector<Leaf> leaves);
 
-/// A tree of the same structure whose leaves are key paths as text; the empty path is the prefix.
+/// A tree of the same structure whose leaves are key paths as text, joined to the prefix with a
+/// dot; the empty path is the prefix.
 Result<Tree> leaf_key_paths(const Tree& tree, std::string_view prefix = "");
 
 /// Nested dicts with text keys from key paths: what a checkpoint without structure becomes.
 /// `invalid_argument` (keypath/collision) if a leaf stands where another has children.
 Result<Tree> nest(std::vector<NamedLeaf> leaves);
 
-/// fn(path, leaf) for each leaf in order; stops at the first error.
-Result<Tree> map_leaves(const Tree& tree,
+/// The same tree with fn(path, leaf) for each leaf, called in order; stops at the first error.
+Result<Tree> map_leaves(Tree tree,
                         const std::function<Result<Leaf>(const KeyPath&, const Leaf&)>& fn);
+
+/// One dict with a text key for each leaf: its key path as text. Empty containers leave nothing.
+Result<Tree> flatten_for_broadcast(const Tree& tree);
+
+/// Functions of leaves, by key path as text.
+using LeafFunctions = std::map<std::string, std::function<Result<Leaf>(const Leaf&)>, std::less<>>;
+/// What to do with a leaf that has no function.
+enum class Mismatch : std::uint8_t { kRefused, kAllowed };
+
+/// The same tree with each leaf given to its function; with kAllowed a leaf without one stays as it
+/// is. `invalid_argument` (tree/missing-function) names the first that has none, before any is
+/// called.
+Result<Tree> apply_gather_functions(Tree tree, const LeafFunctions& functions, Mismatch mismatch);
 
 }  // namespace cairn::inline tree

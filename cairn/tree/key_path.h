@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of leaves. A key path is a list of parts; as text the parts are joined with '.', as a directory
-// with '/', and inside a part `%`, `.`, `/`, control bytes and the empty part are percent-encoded, so
-// that text and directory are one to one with the parts.
+// Names of leaves. A key path is a list of parts; as text the parts are joined with '.', as a
+// directory with '/', and inside a part `%`, `.`, `/`, control bytes and the empty part are
+// percent-encoded, so that text and directory are one to one with the parts.
+// docs/format/structure.md has the rules.
 #pragma once
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,14 +21,17 @@ namespace cairn::inline tree {
 /// Key of a child in its container: text (dict key, attribute) or an integer (dict key, index).
 class Key {
  public:
-  Key(std::string text) : value_(std::move(text)) {}        // NOLINT(google-explicit-constructor)
+  Key(std::string text) : value_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
   Key(std::string_view text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-  Key(const char* text) : value_(std::string(text)) {}      // NOLINT(google-explicit-constructor)
-  Key(std::int64_t number) : value_(number) {}              // NOLINT(google-explicit-constructor)
-  Key(int number) : value_(std::int64_t{number}) {}         // NOLINT(google-explicit-constructor)
+  Key(const char* text) : value_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
+  Key(std::int64_t number) : value_(number) {}               // NOLINT(google-explicit-constructor)
+  Key(int number) : value_(std::int64_t{number}) {}          // NOLINT(google-explicit-constructor)
 
   bool is_number() const { return std::holds_alternative<std::int64_t>(value_); }
   std::int64_t number() const { return std::get<std::int64_t>(value_); }  ///< REQUIRES: is_number()
+  const std::string& text() const {
+    return std::get<std::string>(value_);
+  }  ///< REQUIRES: !is_number()
   /// The text, or the number in decimal.
   std::string part() const;
 
@@ -35,6 +41,9 @@ class Key {
  private:
   std::variant<std::int64_t, std::string> value_;
 };
+
+/// Two keys that would give one part, such as 0 and "0", or one key twice.
+std::optional<std::pair<Key, Key>> find_collision(std::vector<const Key*> keys);
 
 /// Parts of a leaf's name, not encoded. Threading: compatible.
 class KeyPath {
@@ -47,6 +56,9 @@ class KeyPath {
 
   /// "a.b.0". `invalid_argument`: keypath/slash (a bare '/'), keypath/empty-part, percent/invalid.
   static Result<KeyPath> parse(std::string_view text);
+  /// "a/b/0". Dots inside a name are taken as they are, for directories that others made.
+  /// `invalid_argument`: keypath/empty-part, keypath/dot-part ("." or ".."), percent/invalid.
+  static Result<KeyPath> parse_directory(std::string_view directory);
 
   const std::vector<std::string>& parts() const { return parts_; }
   bool empty() const { return parts_.empty(); }
@@ -64,6 +76,9 @@ class KeyPath {
  private:
   std::vector<std::string> parts_;
 };
+
+/// What KeyPath::check() does, for one part.
+Result<void> check_part(std::string_view part);
 
 /// The reference system's join: "a" and "b" give "a.b", either may be empty. Nothing is encoded.
 std::string join_key(std::string_view prefix, std::string_view key);

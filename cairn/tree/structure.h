@@ -1,29 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree without its arrays, as JSON: container kinds, key types, class names, and the values of leaves
-// that are not arrays. Never a pickle. docs/format/structure.md has the grammar:
+// A tree without its arrays, as JSON: container kinds, key types, class names, and the values of
+// leaves that are not arrays. Never a pickle. docs/format/structure.md has the grammar:
 //
-//   node := "array"                         an array leaf; arrays are numbered in the order of flatten()
+//   node := "array"                         an array leaf; arrays are numbered in the order of
+//   flatten()
 //         | null                            the None container
 //         | {"value": typed value}          see value.h
 //         | {"dict": [[key, node], ...]}    key: text or integer; sorted
 //         | {"list": [node, ...]} | {"tuple": [node, ...]}
 //         | {"namedtuple" | "attributes" | "custom": [[key, node], ...], "class": text}
+//
+// Members of a node that are not listed here are ignored.
 #pragma once
+
+#include <utility>
+#include <vector>
 
 #include "cairn/base/json.h"
 #include "cairn/tree/flatten.h"
 
 namespace cairn::inline tree {
 
-/// `invalid_argument` for values that cannot be stored (value.h) and for what flatten() refuses.
+/// Deepest JSON that a structure can be: three levels a node and four of a complex value. Whoever
+/// parses a file that holds one adds the levels around it to JsonLimits::depth.
+constexpr int kMaxStructureJsonDepth = 3 * kMaxTreeDepth + 4;
+
+/// `invalid_argument` for values that cannot be stored (value.h), for keys and class names that are
+/// not UTF-8 (structure/not-utf8) and for what flatten() refuses.
 Result<Json> structure_to_json(const Tree& tree);
 
-/// A structure and its arrays make the tree again. `corrupt`: structure/bad-node, structure/bad-key,
-/// structure/too-deep, structure/too-few-arrays, structure/too-many-arrays.
+/// A structure and its arrays make the tree again. `corrupt`: structure/bad-node, structure/bad-key
+/// (not sorted in a dict, or colliding), structure/too-deep, value/bad-json,
+/// structure/too-few-arrays, structure/too-many-arrays. Takes memory in proportion to the JSON.
 Result<Tree> tree_from_structure(const Json& structure, std::vector<ShardedArray> arrays);
 
-/// Key paths of the arrays of a structure, and all other leaves with their values, without any array
-/// at hand. Errors as tree_from_structure().
+/// Key paths of the arrays of a structure, and all other leaves with their values, without any
+/// array at hand. Errors as tree_from_structure().
 struct StructureLeaves {
   std::vector<KeyPath> arrays;
   std::vector<std::pair<KeyPath, Value>> values;

@@ -16,6 +16,9 @@ namespace cairn::inline tree {
 
 using Leaf = std::variant<Value, ShardedArray>;
 
+/// It has a shape and a dtype.
+inline bool is_array_like(const Leaf& leaf) { return std::holds_alternative<ShardedArray>(leaf); }
+
 enum class TreeKind : std::uint8_t {
   kLeaf,
   kDict,        ///< children by Key
@@ -45,21 +48,25 @@ class Tree {
   static Tree attributes(std::string class_name, Children attributes);
   static Tree custom(std::string class_name, Children children);
   static Tree none();
+  /// Any of these by its kind. Children of lists and tuples are renumbered. REQUIRES: not kLeaf.
+  static Tree node(TreeKind kind, Children children, std::string class_name = "");
 
   TreeKind kind() const { return kind_; }
   bool is_leaf() const { return kind_ == TreeKind::kLeaf; }
   /// REQUIRES: is_leaf().
   const Leaf& leaf() const { return leaf_; }
   Leaf& leaf() { return leaf_; }
-  /// As given; flatten() puts dicts into sorted order.
+  /// As given; flatten() puts dicts into sorted order. In lists and tuples the place counts, not
+  /// the key.
   const Children& children() const { return children_; }
   Children& children() { return children_; }
   /// "module:QualifiedName" of named tuples, attribute and custom nodes; may be empty.
   const std::string& class_name() const { return class_name_; }
 
-  /// Child by key; null if there is none. For lists and tuples the key is the index.
+  /// Child by key; null if there is none. For lists and tuples the key is the index. Linear for
+  /// others.
   const Tree* find(const Key& key) const;
-  /// Adds or replaces a child of a dict.
+  /// Adds or replaces a child of a dict. Linear: give dict() all children of a large one at once.
   void set(Key key, Tree child);
 
  private:

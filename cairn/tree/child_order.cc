@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/tree/child_order.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "cairn/base/utf8.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::inline tree {
+namespace {
+
+// Key paths from hostile files may be megabytes; messages are not.
+constexpr std::size_t kMaxShownBytes = 300;
+
+bool by_index(const Tree& node) {
+  return node.kind() == TreeKind::kList || node.kind() == TreeKind::kTuple;
+}
+
+Result<void> check_keys(const Tree& node, const Parts& above) {
+  std::vector<const Key*> keys;
+  keys.reserve(node.children().size());
+  for (const auto& [key, child] : node.children()) {
+    keys.push_back(&key);
+    if (key.is_number()) continue;
+    CAIRN_TRY(check_part(key.text()).in([&above] { return "below " + place_name(above); }));
+  }
+  const auto keys_found = find_collision(std::move(keys));
+  if (!keys_found) return {};
+  return Error(Code::kInvalidArgument, "keypath/collision", collision_message(*keys_found, above));
+}
+
+}  // namespace
+
+Result<std::vector<std::size_t>> child_order(const Tree& node, const Parts& above) {
+  const Tree::Children& children = node.children();
+  if (!children.empty() && above.size() >= std::size_t{kMaxTreeDepth}) {
+    return Error(Code::kInvalidArgument, "tree/too-deep",
+                 fmt::format("the tree is more than {} levels deep", kMaxTreeDepth));
+  }
+  if (!by_index(node)) CAIRN_TRY(check_keys(node, above));
+  std::vector<std::size_t> order(children.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (node.kind() == TreeKind::kDict) {
+    std::sort(order.begin(), order.end(), [&children](std::size_t a, std::size_t b) {
+      return children[a].first < children[b].first;
+    });
+  }
+  return order;
+}
+
+std::string child_part(const Tree& node, std::size_t index) {
+  return by_index(node) ? std::to_string(index) : node.children()[index].first.part();
+}
+
+std::string place_name(const Parts& parts) {
+  if (parts.empty()) return "the root";
+  const std::string text = KeyPath(parts).text();
+  if (text.size() <= kMaxShownBytes) return fmt::format("'{}'", text);
+  const std::string_view shown = std::string_view(text).substr(0, kMaxShownBytes);
+  return fmt::format("'{}...'", shown.substr(0, valid_utf8_prefix(shown)));
+}
+
+std::string collision_message(const std::pair<Key, Key>& keys, const Parts& above) {
+  Parts parts = above;
+  parts.push_back(keys.first.part());
+  const std::string name = place_name(parts);
+  if (keys.first == keys.second) {
+    return fmt::format("two children of {} have the key path {}; rename one", place_name(above),
+                       name);
+  }
+  return fmt::format(
+      "the integer key {} and the text key \"{}\" of {} have one key path, {}; rename one",
+      keys.first.part(), keys.second.part(), place_name(above), name);
+}
+
+}  // namespace cairn::inline tree

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which flatten() and the structure visit the children of a node, and what they
+// refuse.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cairn/tree/tree.h"
+
+namespace cairn::inline tree {
+
+/// Parts of the node that a walk has reached.
+using Parts = std::vector<std::string>;
+
+/// Indices into children(): dicts sorted by key, others as they stand. Errors as flatten().
+Result<std::vector<std::size_t>> child_order(const Tree& node, const Parts& above);
+
+/// What child `index` adds to the key path.
+std::string child_part(const Tree& node, std::size_t index);
+
+/// "'a.b'" or "the root", for messages.
+std::string place_name(const Parts& parts);
+
+/// Says how the keys that find_collision() found below `above` collide.
+std::string collision_message(const std::pair<Key, Key>& keys, const Parts& above);
+
+}  // namespace cairn::inline tree
