@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a safetensors file: 8 bytes of length, JSON, then the data. Parsed from hostile bytes with
-// the checks of the format's own library; written padded with spaces so that the data starts on a
-// 4,096-byte boundary. See docs/format/safetensors.md.
+// The header of a safetensors file: 8 bytes of length, JSON, then the data. Parsed from hostile
+// bytes with the checks of the format's own library; written padded with spaces so that the data
+// starts on a 4,096-byte boundary. See docs/format/safetensors.md.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/format/safetensors/dtype.h"
 #include "cairn/format/stored_array.h"
 
 namespace cairn::format::safetensors {
 
 /// The library's own cap, 10^8.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kDataAlignment = 4096;
 
 struct Tensor {
@@ -24,36 +26,42 @@ struct Tensor {
   Shape shape;
   std::uint64_t begin = 0;  ///< relative to the data
   std::uint64_t end = 0;
+
+  bool operator==(const Tensor&) const = default;
 };
 
+/// Text to text, the only metadata that the format has.
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+/// Threading: compatible.
 struct Header {
-  std::vector<Tensor> tensors;  ///< by offset
-  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<Tensor> tensors;   ///< by offset, then name
+  Metadata metadata;             ///< by key
   std::uint64_t data_start = 0;  ///< offset in the file of the first data byte
   std::uint64_t data_bytes = 0;
 
-  /// A view of one tensor for reading; `key` is the file's.
+  /// A view of one tensor for reading or writing; `key` is the file's.
   StoredArray stored_array(const Tensor& tensor, std::string key) const;
 };
 
-/// Length of the JSON, from the first 8 bytes and the size of the file. `corrupt`:
-/// safetensors/header-too-small, safetensors/header-too-large, safetensors/header-length.
+/// Length of the JSON, from the first 8 bytes (fewer where the file is shorter) and the size of the
+/// file. `corrupt`: safetensors/header-too-small, safetensors/header-too-large,
+/// safetensors/header-length.
 Result<std::uint64_t> parse_header_length(ByteSpan first8, std::uint64_t file_size);
 
-/// Pure. `json` is what follows the length. All checks of the library, each with a reason of its own.
+/// Pure. `json` is what follows the length. All checks of the library, each with a reason of its
+/// own: `corrupt`, or `unimplemented` for a valid tensor of too many dimensions (safetensors/rank).
 Result<Header> parse_header(std::string_view json, std::uint64_t file_size);
 
-/// Bytes of one tensor as stored (F4 and F6 packed). `invalid_argument`
-/// (safetensors/dtype-unsupported, safetensors/misaligned, shape/...).
+/// Bytes of one tensor as stored (F4 and F6 packed). `invalid_argument`:
+/// safetensors/dtype-unsupported, safetensors/misaligned, safetensors/shape-overflow, and
+/// shape/negative, shape/rank, shape/overflow.
 Result<std::uint64_t> tensor_bytes(DType dtype, const Shape& shape);
 
-/// "BF16", or `invalid_argument` (safetensors/dtype-unsupported).
-Result<std::string_view> dtype_string(DType dtype);
-
-/// Assigns begin and end in the library's order (type, then name; see the document), sorts `tensors` so,
-/// and returns length field and padded JSON. `invalid_argument`: safetensors/duplicate-name,
-/// safetensors/reserved-name, safetensors/dtype-unsupported, safetensors/header-too-large.
-Result<std::string> make_header(std::vector<Tensor>& tensors,
-                                const std::vector<std::pair<std::string, std::string>>& metadata);
+/// Assigns begin and end in the library's order (type, then name; see the document), sorts
+/// `tensors` so, and returns length field and padded JSON. `invalid_argument`: those of
+/// tensor_bytes(), safetensors/duplicate-name, safetensors/reserved-name, safetensors/name-utf8,
+/// safetensors/duplicate-metadata-key, safetensors/header-too-large, safetensors/data-too-large.
+Result<std::string> make_header(std::vector<Tensor>& tensors, const Metadata& metadata);
 
 }  // namespace cairn::format::safetensors

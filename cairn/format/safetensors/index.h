@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `<base>.safetensors.index.json`: which part holds which tensor.
+// `<base>.safetensors.index.json`: which part holds which tensor. `reader.h` reads one, with its
+// parts.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,33 @@ namespace cairn::format::safetensors {
 /// Longest index that is read.
 constexpr std::size_t kMaxIndexBytes = std::size_t{256} << 20;
 
+/// Tensor to part.
+using WeightMap = std::vector<std::pair<std::string, std::string>>;
+
+/// Threading: compatible.
 struct Index {
-  std::vector<std::pair<std::string, std::string>> weight_map;  ///< tensor to part, in file order
-  Json metadata;                                                ///< object or null
+  WeightMap weight_map;  ///< parsed: by tensor; to be written: in any order
+  Json metadata;         ///< object or null
 
   /// Parts, each once, sorted.
   std::vector<std::string> parts() const;
 };
 
-/// Pure. `corrupt`, each with a reason: safetensors-index/not-json, /no-weight-map, /weight-map-type,
-/// /part-type, /part-path (empty, absolute, "..", NUL), /duplicate-tensor.
+/// Pure. `corrupt`, each with a reason: safetensors-index/not-json, /no-weight-map,
+/// /weight-map-type, /metadata-type, /part-type, /part-path (a name that would leave the index's
+/// folder or that no store takes: empty, absolute, "..", NUL), /duplicate-tensor,
+/// /duplicate-member.
 Result<Index> parse_index(std::string_view text);
 /// As huggingface_hub writes it, indent 2; metadata gets "total_size".
 std::string dump_index(const Index& index, std::uint64_t total_size);
 
-/// "model.safetensors" of 1, "model-00001-of-00003.safetensors" of 3 (part from 1).
+/// "model-00001-of-00003.safetensors": part 1 of 3. Parts are counted from 1.
 std::string shard_filename(std::string_view base, std::size_t part, std::size_t parts);
 /// "model.safetensors.index.json"
 std::string index_filename(std::string_view base);
-/// "/a/model.safetensors" and "/a/model.safetensors.index.json" give "/a/model"; else the text itself.
+/// The base that names a set of parts: "/a/model" for "/a/model.safetensors",
+/// "/a/model.safetensors.index.json", "/a/model-00001-of-00003.safetensors" and
+/// "/a/model-00001-of-00003"; any other text is its own base.
 std::string derive_base_prefix_from_path(std::string_view path);
 
 }  // namespace cairn::format::safetensors

@@ -1,1 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/format/safetensors/writer.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/format/safetensors/quoted.h"
+
+namespace cairn::format::safetensors {
+
+Writer::Writer(Header header, std::unique_ptr<storage::ObjectWriter> out)
+    : header_(std::move(header)),
+      out_(std::move(out)),
+      written_(std::make_unique<std::atomic<std::uint64_t>>(0)) {}
+
+Result<Writer> Writer::create(storage::Store& store, std::string_view key,
+                              std::vector<Tensor> tensors, const Metadata& metadata) {
+  CAIRN_TRY_ASSIGN(const std::string text, make_header(tensors, metadata));
+  Header header;
+  header.metadata = metadata;
+  header.data_start = text.size();
+  header.data_bytes = tensors.empty() ? 0 : tensors.back().end;
+  header.tensors = std::move(tensors);
+  CAIRN_TRY_ASSIGN(auto out, store.create(key, header.data_start + header.data_bytes));
+  CAIRN_TRY(out->write_at(0, as_bytes(text)));
+  return Writer(std::move(header), std::move(out));
+}
+
+Result<void> Writer::write(const Tensor& tensor, std::uint64_t offset, ByteSpan bytes) {
+  const std::uint64_t size = tensor.end - tensor.begin;
+  if (tensor.end < tensor.begin || tensor.end > header_.data_bytes || offset > size ||
+      bytes.size() > size - offset) {
+    return Error(Code::kInvalidArgument, "safetensors/out-of-range",
+                 fmt::format("{} bytes at {} do not lie in tensor {} of {} bytes", bytes.size(),
+                             offset, quoted(tensor.name), size));
+  }
+  if (bytes.empty()) return {};
+  CAIRN_TRY(out_->write_at(header_.data_start + tensor.begin + offset, bytes));
+  written_->fetch_add(bytes.size(), std::memory_order_relaxed);
+  return {};
+}
+
+Result<void> Writer::finish() {
+  const std::uint64_t written = written_->load(std::memory_order_relaxed);
+  if (written != header_.data_bytes) {
+    return Error(
+        Code::kFailedPrecondition, "safetensors/incomplete",
+        fmt::format("{} bytes were written of tensors of {} bytes", written, header_.data_bytes));
+  }
+  return out_->finish();
+}
+
+}  // namespace cairn::format::safetensors

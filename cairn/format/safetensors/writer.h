@@ -3,6 +3,7 @@
 // nothing else.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "cairn/format/safetensors/header.h"
@@ -10,25 +11,32 @@
 
 namespace cairn::format::safetensors {
 
-/// Threading: write() is safe for disjoint ranges. Dropped unfinished: no file appears.
+/// Threading: write() is safe for disjoint ranges; finish() once, after all writes. Dropped
+/// unfinished: no file appears. The store must outlive it.
 class Writer {
  public:
   /// Tensors need name, dtype and shape. Errors as make_header() and Store::create().
-  static Result<Writer> create(storage::Store& store, std::string_view key, std::vector<Tensor> tensors,
-                               const std::vector<std::pair<std::string, std::string>>& metadata);
+  static Result<Writer> create(storage::Store& store, std::string_view key,
+                               std::vector<Tensor> tensors, const Metadata& metadata);
 
-  /// The tensors with their offsets, in file order.
-  const std::vector<Tensor>& tensors() const { return tensors_; }
+  /// What the file says of itself: the tensors with their offsets, in file order.
+  const Header& header() const { return header_; }
+  const std::vector<Tensor>& tensors() const { return header_.tensors; }
   /// Offset in the file of the first data byte.
-  std::uint64_t data_start() const { return data_start_; }
-  /// Stored bytes (packed where the type packs) of one tensor, from `offset` within it.
+  std::uint64_t data_start() const { return header_.data_start; }
+
+  /// Stored bytes (packed where the type packs) of one of tensors(), from `offset` within it; each
+  /// byte once. `invalid_argument` (safetensors/out-of-range).
   Result<void> write(const Tensor& tensor, std::uint64_t offset, ByteSpan bytes);
+  /// Makes the file visible. `failed_precondition` (safetensors/incomplete) if bytes are missing.
   Result<void> finish();
 
  private:
-  std::vector<Tensor> tensors_;
-  std::uint64_t data_start_ = 0;
+  Writer(Header header, std::unique_ptr<storage::ObjectWriter> out);
+
+  Header header_;
   std::unique_ptr<storage::ObjectWriter> out_;
+  std::unique_ptr<std::atomic<std::uint64_t>> written_;  // apart, so that a Writer can move
 };
 
 }  // namespace cairn::format::safetensors
