@@ -7,8 +7,9 @@
 
 namespace cairn::format {
 
-/// The array whose metadata lies in `directory` ("" for the root of the store); `key` of the result is
-/// set. `not_found` (format/no-array) with the names that were looked for.
+/// The array whose metadata lies in `directory` ("" for the root of the store); `key` of the result
+/// is set. `not_found` (format/no-array) with the names that were looked for, `corrupt`
+/// (format/metadata-too-large), and what the format says of its metadata.
 Result<StoredArray> open_array(storage::Store& store, std::string_view directory);
 
 /// Does the directory hold an array of a format that open_array() knows?
