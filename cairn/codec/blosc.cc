@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/codec/blosc.h"
 
+#include <climits>
 #include <cstring>
 
 #include <blosc.h>
@@ -20,10 +21,10 @@ constexpr int kAutoShuffle = -1;
 
 struct Parameters {
   std::string inner;
-  int level;
-  int shuffle;
-  int block_size;
-  std::size_t item_size;
+  int level = 0;
+  int shuffle = 0;
+  int block_size = 0;
+  std::size_t item_size = 1;
 };
 
 class Blosc final : public Codec {
@@ -105,7 +106,8 @@ Result<void> Blosc::decode(ByteSpan stored, MutableByteSpan out) const {
 
 Result<std::unique_ptr<Codec>> make_blosc(const Json& config, std::size_t item_size) {
   CAIRN_TRY(check_members(config, {"cname", "clevel", "shuffle", "blocksize"}));
-  Parameters p{.item_size = item_size};
+  Parameters p;
+  p.item_size = item_size;
   CAIRN_TRY_ASSIGN(
       p.inner,
       choice_parameter(config, "cname", {"lz4", "lz4hc", "blosclz", "snappy", "zlib", "zstd"}));
