@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target installs what it needs on Debian 12, as root or with sudo.
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check format bench fuzz tidy clean
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+
+build:  ## the library and the command, at build/bin/cairn
+	@tools/install_packages.sh build
+	cmake --preset release
+	cmake --build --preset release
+
+demo: build  ## a small story: save, look, damage, find, restore
+	@examples/demo/run.sh
+
+check:  ## format, sizes, names and other rules of the sources; quick
+	@tools/install_packages.sh test
+	@tools/check_format.sh
+	@/usr/bin/python3 tools/check_sources.py
+
+test: check  ## the checks, then every unit test and every comparison with other systems
+	@tools/install_packages.sh build test
+	@tools/make_venv.sh
+	cmake --preset dev
+	cmake --build --preset dev
+	ctest --preset dev --parallel $$(nproc)
+
+format:  ## lay out the sources
+	@tools/install_packages.sh test
+	@tools/check_format.sh --fix
+
+bench:  ## benchmarks, each against memcpy or the bare codec of the same run
+	@tools/install_packages.sh build bench
+	cmake --preset bench
+	cmake --build --preset bench
+	@/usr/bin/python3 bench/report.py build/bench/bin
+
+fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n for another number)
+	@tools/install_packages.sh build clang
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target cairn_fuzzers
+	@tools/run_fuzz.sh $(RUNS)
+
+tidy:  ## clang-tidy over the product sources
+	@tools/install_packages.sh build clang
+	cmake --preset clang
+	@tools/check_tidy.sh build/clang
+
+clean:  ## remove everything that was built (.venv stays)
+	rm -rf build
