@@ -27,8 +27,9 @@ function(cairn_room name)
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/layers.stamp)
   set(files ${ROOM_PUBLIC} ${ROOM_PRIVATE} ${ROOM_SOURCES})
   list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
-  string(REPLACE ";" "," allowed "${name};${ROOM_DEPS}")
-  string(REPLACE ";" "," joined "${paths}")
+  list(JOIN paths "," joined)
+  set(allowed ${name} ${ROOM_DEPS})
+  list(JOIN allowed "," allowed)
   add_custom_command(OUTPUT ${stamp}
     COMMAND ${CMAKE_COMMAND} -DROOM=${name} -DALLOWED=${allowed} -DFILES=${joined} -DSTAMP=${stamp}
             -P ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake
