@@ -6,12 +6,13 @@
 
 namespace cairn::inline array {
 
-/// Between any two float types (complex between the two complex ones): rounded to nearest even, NaN
-/// stays NaN, overflow becomes infinity or NaN or saturates just as in ml_dtypes. False for others.
+/// Between any two float types (complex between the two complex ones), whatever the thread's
+/// rounding mode: rounded once, to nearest even; NaN stays NaN with its sign, where the target has
+/// them; overflow becomes infinity or NaN or saturates just as in ml_dtypes. False for others.
 bool can_cast(DType from, DType to);
 
-/// Dense elements. REQUIRES: can_cast; `from` holds n elements of its type, `to` n of its own; no overlap
-/// unless the types are equal.
+/// Dense elements. REQUIRES: can_cast; `from` holds n elements of its type, `to` n of its own; no
+/// overlap unless the types are equal.
 void cast_elements(DType from_type, ByteSpan from, DType to_type, MutableByteSpan to);
 
 /// A dense array of the other type; the same array if the type is equal already. `invalid_argument`

@@ -9,8 +9,10 @@
 
 namespace cairn::inline array {
 
-/// In memory every element takes whole bytes (int4 one byte with the high bits zero, as ml_dtypes and
-/// zarr have it); formats that pack do so at their edge. Complex is (real, imaginary). Little endian.
+/// In memory every element takes whole bytes (int4 one byte with the high bits zero, as ml_dtypes
+/// and zarr have it); formats that pack do so at their edge. Complex is (real, imaginary). Little
+/// endian.
+// clang-format off
 enum class DType : std::uint8_t {
   kBool,
   kInt2, kInt4, kInt8, kInt16, kInt32, kInt64,
@@ -21,6 +23,7 @@ enum class DType : std::uint8_t {
   kFloat16, kBfloat16, kFloat32, kFloat64,
   kComplex64, kComplex128,
 };
+// clang-format on
 
 enum class DTypeKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat, kComplex };
 

@@ -16,16 +16,17 @@ struct ConstStridedSpan {
   const Strides* strides = nullptr;
 };
 
-/// Copies `shape` elements of `item_size` bytes. Merges dimensions that are contiguous on both sides,
-/// so that a dense copy is one memcpy. Both places must hold the whole shape and not overlap.
+/// Copies `shape` elements of `item_size` bytes. Merges dimensions that are contiguous on both
+/// sides, so that a dense copy is one memcpy. REQUIRES: both places hold the whole shape, of rank
+/// at most kMaxRank, and do not overlap.
 void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan from, StridedSpan to);
 
 /// `from` into `to`, which have equal dtype and shape. `invalid_argument` (array/shape-mismatch,
-/// array/dtype-mismatch).
+/// array/dtype-mismatch). REQUIRES: !to.buffer().immutable(); no overlap.
 Result<void> copy_array(const Array& from, Array& to);
 
-/// Reverses the bytes of each element in place: big endian to little and back. Complex types reverse
-/// each half.
+/// Reverses the bytes of each element in place: big endian to little and back. Complex types
+/// reverse each half.
 void swap_byte_order(DType dtype, MutableByteSpan bytes);
 
 /// Packs one-byte elements to `bits` (2, 4 or 6) each, first element in the lowest bits, and back.

@@ -11,10 +11,10 @@
 
 namespace cairn::codec {
 
-/// `config` is a zarr v2 compressor object, {"id": "zstd", "level": 1}; `item_size` is for codecs that
-/// shuffle. `invalid_argument` (metadata is refused before data is read): codec/not-an-object,
-/// codec/no-id, codec/unknown (with the list of those there are), codec/bad-parameter (unknown member,
-/// wrong type, out of range).
+/// `config` is a zarr v2 compressor object, {"id": "zstd", "level": 1}; `item_size` is for codecs
+/// that shuffle. `invalid_argument` (metadata is refused before data is read): codec/not-an-object,
+/// codec/no-id, codec/unknown (with the list of those there are), codec/bad-parameter (unknown
+/// member, wrong type, out of range).
 Result<std::unique_ptr<Codec>> make_codec(const Json& config, std::size_t item_size);
 
 /// Names, sorted.

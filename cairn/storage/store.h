@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `Store`: keys to bytes. `open.h` makes one from a URI.
 //
-// A key is a relative path with '/' between its components; what is_safe_relative_path() (base/uri.h)
-// refuses is refused here (storage/bad-key).
+// A key is a relative path with '/' between its components; what is_safe_relative_path()
+// (base/uri.h) refuses is refused here (storage/bad-key).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ObjectInfo {
 /// What a store can do; callers ask. All positive.
 struct Capabilities {
   bool random_write = false;       ///< ObjectWriter::write_at in any order, from many threads
-  bool conditional_write = false;  ///< put() with a Condition
+  bool conditional_write = false;  ///< put() at a generation; `absent` works everywhere
   bool directories = false;        ///< lies on a file system: rename, links and locks by FileSystem
   bool direct_io = false;          ///< aligned transfers bypass the page cache
 };
@@ -46,15 +46,18 @@ class ObjectReader {
   virtual Result<void> read_at(std::uint64_t offset, MutableByteSpan out) = 0;
 };
 
-/// A new object on its way; nobody sees it before finish(). Threading: write_at is safe for disjoint
-/// ranges; finish() once, after all writes. Destroyed unfinished: nothing remains.
+/// A new object on its way; nobody sees it before finish(). Threading: write_at is safe for
+/// disjoint ranges; finish() once, after all writes. Destroyed unfinished: nothing remains. Its
+/// Store must outlive it.
 class ObjectWriter {
  public:
   virtual ~ObjectWriter() = default;
-  /// Every byte of the declared size is written once. Stores without random_write take ascending
-  /// offsets only (`failed_precondition`, storage/out-of-order).
+  /// Every byte of the declared size is written once; none beyond it (storage/out-of-range). Stores
+  /// without random_write take ascending offsets only (`failed_precondition`,
+  /// storage/out-of-order).
   virtual Result<void> write_at(std::uint64_t offset, ByteSpan bytes) = 0;
-  /// Makes the object visible under its key. Durable after Store::sync().
+  /// Makes the object visible under its key. Durable after Store::sync(). `failed_precondition`
+  /// (storage/incomplete) unless all bytes were written.
   virtual Result<void> finish() = 0;
 };
 
@@ -65,9 +68,9 @@ struct ListEntry {
 };
 
 /// Threading: safe.
-/// Failure: not_found (storage/not-found), permission_denied, resource_exhausted (storage/no-space),
-/// unavailable, and storage/symlink for a write or deletion that would go through a symbolic link.
-/// Errors name the place by describe().
+/// Failure: not_found (storage/not-found), permission_denied, resource_exhausted
+/// (storage/no-space), unavailable, and storage/symlink for a write or deletion that would go
+/// through a symbolic link. Errors name the place by describe().
 class Store {
  public:
   virtual ~Store() = default;
@@ -79,11 +82,15 @@ class Store {
   virtual Result<ObjectInfo> stat(std::string_view key) = 0;
   virtual Result<std::unique_ptr<ObjectReader>> open(std::string_view key) = 0;
   /// `size` bytes will be written. An existing object is replaced by finish().
-  virtual Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) = 0;
-  /// A whole object in one act. `failed_precondition` (storage/condition-failed).
-  virtual Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition = {}) = 0;
+  virtual Result<std::unique_ptr<ObjectWriter>> create(std::string_view key,
+                                                       std::uint64_t size) = 0;
+  /// A whole object in one act. `failed_precondition` (storage/condition-failed); `unimplemented`
+  /// (storage/no-condition) for a generation where the store has no conditional_write.
+  virtual Result<ObjectInfo> put(std::string_view key, ByteSpan bytes,
+                                 const Condition& condition = {}) = 0;
   virtual Result<void> remove(std::string_view key) = 0;
-  /// Keys below `directory` ("" = all), sorted by bytes: all of them, or one level with directories.
+  /// Keys below `directory` ("" = all), sorted by bytes: all of them, or one level with
+  /// directories. None is an empty list. A file system lists its empty directories too, one level.
   virtual Result<std::vector<ListEntry>> list(std::string_view directory, bool recursive) = 0;
   /// When this returns, everything that was finished or put through this Store is durable, names
   /// included.

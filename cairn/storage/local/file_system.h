@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The POSIX calls that Cairn makes, as an interface: the seam that crash tests replace. `posix.h` is the
-// real one; `testing/lossy_file_system.h` remembers what was made durable and loses the rest.
+// The POSIX calls that Cairn makes, as an interface: the seam that crash tests replace. `posix.cc`
+// is the real one; `testing/lossy_file_system.h` remembers what was made durable and loses the
+// rest.
 //
-// All errors carry the path, and one reason for each errno that matters: fs/not-found, fs/exists,
-// fs/not-empty, fs/no-space, fs/quota, fs/permission, fs/read-only, fs/symlink (ELOOP), fs/not-a-directory,
-// fs/is-a-directory, fs/cross-device, fs/stale, fs/io, fs/too-many-files, fs/name-too-long, fs/unsupported.
+// All errors carry the path as where(), and one reason for each errno that matters: fs/not-found,
+// fs/exists, fs/not-empty, fs/no-space, fs/quota, fs/file-too-large, fs/permission, fs/read-only,
+// fs/symlink (ELOOP), fs/not-a-directory, fs/is-a-directory, fs/cross-device, fs/busy, fs/stale,
+// fs/timeout, fs/io, fs/too-many-files, fs/name-too-long, fs/no-memory, fs/unsupported, fs/invalid;
+// fs/outside for a path that is absolute or has ".." in it where an open directory was given; the
+// rest is fs/unexpected.
 #pragma once
 
 #include <cstdint>
@@ -51,16 +55,19 @@ class File {
   /// All of it.
   virtual Result<void> write_at(std::uint64_t offset, ByteSpan bytes) = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
-  /// Reserves blocks; no-op where the file system cannot.
+  /// Extends to `size` and reserves the blocks; no-op where the file system cannot.
   virtual Result<void> allocate(std::uint64_t size) = 0;
   virtual Result<FileInfo> info() = 0;
   /// fsync: for a file its bytes, for a directory its names.
   virtual Result<void> sync() = 0;
-  /// syncfs: everything on this file system written before the call, with errors since this File was
-  /// opened. fs/unsupported where errors would be lost (before Linux 5.8).
+  /// syncfs: everything on this file system written before the call, with errors since this File
+  /// was opened. fs/unsupported where !can_sync_file_system().
   virtual Result<void> sync_file_system() = 0;
-  /// Exclusive lock of the open file (OFD), held until close. False: somebody else has it.
-  /// fs/unsupported where the mount has no locks.
+  /// syncfs is known to wait for the bytes and to report their loss here (Linux 5.8 on, some file
+  /// systems).
+  virtual bool can_sync_file_system() const = 0;
+  /// Exclusive lock of this open file (OFD), held until close. False: somebody else has it.
+  /// fs/unsupported where the mount has no locks. REQUIRES: opened with kReadWrite.
   virtual Result<bool> try_lock() = 0;
 };
 
@@ -70,8 +77,10 @@ struct SpaceInfo {
   std::string type;             ///< "ext4", "tmpfs", "nfs", "overlay", or its magic number in hex
 };
 
-/// Paths are relative to `at`, an open directory, or to the working directory when it is null.
-/// Threading: safe.
+/// Paths are relative to `at`, an open directory of this FileSystem, or to the working directory
+/// when it is null. Below an open directory no symbolic link is met on the way unless
+/// `follow_links` says so; a path without one is the user's own: only its last component must be no
+/// link. Threading: safe.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -81,14 +90,15 @@ class FileSystem {
   virtual Result<FileInfo> stat(const File* at, const std::string& path, bool follow_links) = 0;
   /// Without "." and "..", sorted by name.
   virtual Result<std::vector<DirEntry>> list(const File& directory) = 0;
-  /// One level; fs/exists if anything is there. The parent must be no symbolic link when `at` is given.
+  /// One level; fs/exists if anything is there.
   virtual Result<void> make_directory(const File* at, const std::string& path) = 0;
+  /// Of a symbolic link, the link itself.
   virtual Result<void> remove_file(const File* at, const std::string& path) = 0;
   virtual Result<void> remove_directory(const File* at, const std::string& path) = 0;
   /// Replaces a file or an empty directory at `to`.
   virtual Result<void> rename(const File* from_at, const std::string& from, const File* to_at,
                               const std::string& to) = 0;
-  /// Hard link; fs/exists if `to` is there.
+  /// Hard link; fs/exists if `to` is there, fs/unsupported where there are none.
   virtual Result<void> link(const File* from_at, const std::string& from, const File* to_at,
                             const std::string& to) = 0;
   virtual Result<SpaceInfo> space(const File& file) = 0;

@@ -1,1 +1,394 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/storage/local/local_store.h"
+
+#include <atomic>
+#include <set>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cairn/async/mutex.h"
+#include "cairn/storage/local/listing.h"
+#include "cairn/storage/refusal.h"
+
+namespace cairn::storage {
+namespace {
+
+constexpr OpenOptions kNewFile{
+    .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
+constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
+constexpr OpenOptions kFollowedDirectory{.access = OpenOptions::Access::kDirectory,
+                                         .follow_links = true};
+
+std::string parent_of(std::string_view key) {
+  const std::size_t slash = key.find_last_of('/');
+  return std::string(slash == std::string_view::npos ? "" : key.substr(0, slash));
+}
+
+std::string generation_of(const FileInfo& info) {
+  return fmt::format("{:x}-{:x}-{:x}", info.inode, info.modified_ns, info.size);
+}
+
+const char* storage_reason(std::string_view reason) {
+  if (reason == "fs/not-found") return "storage/not-found";
+  if (reason == "fs/symlink") return "storage/symlink";
+  if (reason == "fs/no-space" || reason == "fs/quota") return "storage/no-space";
+  return reason.data();
+}
+
+class LocalReader final : public ObjectReader {
+ public:
+  LocalReader(std::unique_ptr<File> file, std::uint64_t size, std::string place)
+      : file_(std::move(file)), size_(size), place_(std::move(place)) {}
+
+  std::uint64_t size() const override { return size_; }
+  Result<void> read_at(std::uint64_t offset, MutableByteSpan out) override {
+    CAIRN_TRY_ASSIGN(const std::size_t got, file_->read_at(offset, out));
+    if (got == out.size()) return {};
+    return short_read(offset, out.size(), place_);
+  }
+
+ private:
+  std::unique_ptr<File> file_;
+  std::uint64_t size_;
+  std::string place_;
+};
+
+/// How finish() makes a name of the file.
+enum class Arrival : std::uint8_t {
+  kInPlace,    ///< it has its name already
+  kReplace,    ///< rename
+  kExclusive,  ///< link, which fails where the name is taken
+};
+
+class LocalStore final : public Store {
+ public:
+  LocalStore(FileSystem& fs, std::string path, std::unique_ptr<File> root,
+             const LocalStoreOptions& options, bool root_is_link)
+      : fs_(fs),
+        path_(std::move(path)),
+        root_(std::move(root)),
+        private_(options.private_directory),
+        batch_(private_ && options.batch_sync && root_->can_sync_file_system()),
+        root_is_link_(root_is_link) {}
+
+  std::string describe(std::string_view key) const override {
+    if (key.empty()) return path_;
+    return fmt::format("{}{}{}", path_, path_.ends_with('/') ? "" : "/", key);
+  }
+  Capabilities capabilities() const override {
+    return {
+        .random_write = true, .conditional_write = false, .directories = true, .direct_io = false};
+  }
+
+  Result<ObjectInfo> stat(std::string_view key) override;
+  Result<std::unique_ptr<ObjectReader>> open(std::string_view key) override;
+  Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) override;
+  Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition) override;
+  Result<void> remove(std::string_view key) override;
+  Result<std::vector<ListEntry>> list(std::string_view directory, bool recursive) override;
+  Result<void> sync() override;
+
+ private:
+  friend class LocalWriter;
+
+  Error named(const Error& error, std::string_view key) const;
+  template <typename T>
+  Result<T> named(Result<T> result, std::string_view key) const {
+    if (result) return result;
+    return named(result.error(), key);
+  }
+  Result<void> check_writable(std::string_view key) const;
+  Result<void> check_no_link(std::string_view key) const;
+  Result<void> check_is_file(FileKind kind, std::string_view key) const;
+  /// The directory `key` lies in, made if need be.
+  Result<void> ensure_parent(std::string_view key);
+  Result<std::unique_ptr<class LocalWriter>> begin(std::string_view key, std::uint64_t size,
+                                                   bool only_if_absent);
+  Result<std::unique_ptr<File>> open_temporary(std::string_view directory, std::string& name);
+  void names_changed_in(const std::string& directory);
+  Result<void> sync_directories(const std::set<std::string>& names);
+
+  FileSystem& fs_;
+  const std::string path_;
+  const std::unique_ptr<File> root_;
+  const bool private_;
+  const bool batch_;
+  const bool root_is_link_;
+  std::atomic<std::uint64_t> next_temporary_ = 0;
+  Mutex mutex_;
+  std::set<std::string, std::less<>> made_ CAIRN_GUARDED_BY(mutex_);
+  /// Directories with names that no sync() has covered; "" is the root.
+  std::set<std::string> changed_ CAIRN_GUARDED_BY(mutex_);
+};
+
+class LocalWriter final : public ObjectWriter {
+ public:
+  LocalWriter(LocalStore& store, std::string key, std::uint64_t size)
+      : store_(store), key_(std::move(key)), size_(size) {}
+  ~LocalWriter() override {
+    if (file_ == nullptr) return;
+    file_.reset();
+    store_.fs_.remove_file(store_.root_.get(), name_).ignore_error("it is hidden, and ours alone");
+  }
+
+  /// Takes over the new file `name`.
+  void take(std::unique_ptr<File> file, std::string name, Arrival arrival) {
+    file_ = std::move(file);
+    name_ = std::move(name);
+    arrival_ = arrival;
+  }
+  Result<void> allocate() { return store_.named(file_->allocate(size_), key_); }
+
+  Result<void> write_at(std::uint64_t offset, ByteSpan bytes) override {
+    CAIRN_TRY(check_range(offset, bytes.size(), size_, store_.describe(key_)));
+    CAIRN_TRY(store_.named(file_->write_at(offset, bytes), key_));
+    written_ += bytes.size();
+    return {};
+  }
+
+  Result<void> finish() override {
+    if (file_ == nullptr || written_ != size_) {
+      return incomplete(written_, size_, store_.describe(key_));
+    }
+    if (!store_.batch_) CAIRN_TRY(store_.named(file_->sync(), key_));
+    CAIRN_TRY_ASSIGN(const FileInfo info, store_.named(file_->info(), key_));
+    CAIRN_TRY(store_.named(arrive(), key_));
+    store_.names_changed_in(parent_of(key_));
+    result_ = {info.size, generation_of(info)};
+    file_.reset();
+    return {};
+  }
+  const ObjectInfo& result() const { return result_; }
+
+ private:
+  Result<void> arrive() {
+    const File* root = store_.root_.get();
+    if (arrival_ == Arrival::kInPlace) return {};
+    if (arrival_ == Arrival::kReplace) return store_.fs_.rename(root, name_, root, key_);
+    CAIRN_TRY(store_.fs_.link(root, name_, root, key_));
+    store_.fs_.remove_file(root, name_)
+        .ignore_error("the object is there; its second name is hidden");
+    return {};
+  }
+
+  LocalStore& store_;
+  const std::string key_;
+  const std::uint64_t size_;
+  std::unique_ptr<File> file_;
+  std::string name_;
+  Arrival arrival_ = Arrival::kReplace;
+  std::atomic<std::uint64_t> written_ = 0;
+  ObjectInfo result_;
+};
+
+Error LocalStore::named(const Error& error, std::string_view key) const {
+  return Error(error.code(), storage_reason(error.reason()), error.message(), error.origin())
+      .in(describe(key));
+}
+
+Result<void> LocalStore::check_writable(std::string_view key) const {
+  CAIRN_TRY(check_key(key, describe(key)));
+  if (!root_is_link_) return {};
+  return Error(
+             Code::kFailedPrecondition, "storage/symlink",
+             fmt::format("{} is a symbolic link; to write, give the directory it points to", path_))
+      .in(describe(key));
+}
+
+// rename() and unlink() take the link itself, which is not ours.
+Result<void> LocalStore::check_no_link(std::string_view key) const {
+  auto info = fs_.stat(root_.get(), std::string(key), /*follow_links=*/false);
+  if (!info || info->kind != FileKind::kSymlink) return {};
+  return Error(Code::kFailedPrecondition, "storage/symlink",
+               "it is a symbolic link, which is never replaced or deleted; remove it by hand")
+      .in(describe(key));
+}
+
+Result<void> LocalStore::check_is_file(FileKind kind, std::string_view key) const {
+  if (kind == FileKind::kFile) return {};
+  return Error(Code::kNotFound, "storage/not-found",
+               kind == FileKind::kDirectory ? "it is a directory, not an object"
+                                            : "it is no regular file")
+      .in(describe(key));
+}
+
+// A key below a file is a key that is not there, as on any store.
+Error as_absent(Error error) {
+  if (error.reason() != "fs/not-a-directory") return error;
+  return Error(Code::kNotFound, "fs/not-found", error.message(), error.origin());
+}
+
+Result<ObjectInfo> LocalStore::stat(std::string_view key) {
+  CAIRN_TRY(check_key(key, describe(key)));
+  auto info = fs_.stat(root_.get(), std::string(key), /*follow_links=*/true);
+  if (!info) return named(as_absent(info.error()), key);
+  CAIRN_TRY(check_is_file(info->kind, key));
+  return ObjectInfo{info->size, generation_of(*info)};
+}
+
+Result<std::unique_ptr<ObjectReader>> LocalStore::open(std::string_view key) {
+  CAIRN_TRY(check_key(key, describe(key)));
+  auto file = fs_.open(root_.get(), std::string(key), {.follow_links = true});
+  if (!file) return named(as_absent(file.error()), key);
+  CAIRN_TRY_ASSIGN(const FileInfo info, named((*file)->info(), key));
+  CAIRN_TRY(check_is_file(info.kind, key));
+  return std::make_unique<LocalReader>(*std::move(file), info.size, describe(key));
+}
+
+Result<std::unique_ptr<ObjectWriter>> LocalStore::create(std::string_view key, std::uint64_t size) {
+  CAIRN_TRY_ASSIGN(auto writer, begin(key, size, /*only_if_absent=*/false));
+  CAIRN_TRY(writer->allocate());
+  return writer;
+}
+
+Result<ObjectInfo> LocalStore::put(std::string_view key, ByteSpan bytes,
+                                   const Condition& condition) {
+  if (condition.generation) {
+    return Error(Code::kUnimplemented, "storage/no-condition",
+                 "a file system cannot replace an object on condition of its generation")
+        .in(describe(key));
+  }
+  auto done = [&]() -> Result<ObjectInfo> {
+    CAIRN_TRY_ASSIGN(auto writer, begin(key, bytes.size(), condition.absent));
+    CAIRN_TRY(writer->write_at(0, bytes));
+    CAIRN_TRY(writer->finish());
+    return writer->result();
+  }();
+  if (!done && condition.absent && done.error().reason() == "fs/exists") {
+    return condition_failed(describe(key));
+  }
+  return done;
+}
+
+Result<std::unique_ptr<LocalWriter>> LocalStore::begin(std::string_view key, std::uint64_t size,
+                                                       bool only_if_absent) {
+  CAIRN_TRY(check_writable(key));
+  CAIRN_TRY(ensure_parent(key));
+  auto writer = std::make_unique<LocalWriter>(*this, std::string(key), size);
+  if (private_) {
+    auto file = fs_.open(root_.get(), std::string(key), kNewFile);
+    if (file) {
+      writer->take(*std::move(file), std::string(key), Arrival::kInPlace);
+      return writer;
+    }
+    if (file.error().reason() != "fs/exists" || only_if_absent) return named(file.error(), key);
+  }
+  CAIRN_TRY(check_no_link(key));
+  std::string name;
+  CAIRN_TRY_ASSIGN(auto file, named(open_temporary(parent_of(key), name), key));
+  writer->take(std::move(file), name, only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
+  return writer;
+}
+
+// Names repeat after a crash and on other hosts; whoever finds one taken goes on to the next.
+Result<std::unique_ptr<File>> LocalStore::open_temporary(std::string_view directory,
+                                                         std::string& name) {
+  while (true) {
+    name = fmt::format("{}{}{}{}-{}", directory, directory.empty() ? "" : "/", kTemporaryPrefix,
+                       ::getpid(), next_temporary_++);
+    auto file = fs_.open(root_.get(), name, kNewFile);
+    if (file || file.error().reason() != "fs/exists") return file;
+  }
+}
+
+Result<void> LocalStore::ensure_parent(std::string_view key) {
+  const std::string parent = parent_of(key);
+  {
+    MutexLock lock(mutex_);
+    if (parent.empty() || made_.contains(parent)) return {};
+  }
+  for (std::size_t end = 0; end != std::string::npos;) {
+    end = parent.find('/', end + 1);
+    const std::string directory = parent.substr(0, end);
+    auto made = fs_.make_directory(root_.get(), directory);
+    if (!made && made.error().reason() != "fs/exists") return named(made.error(), key);
+    // One that was there may be another writer's, not durable yet.
+    names_changed_in(parent_of(directory));
+    MutexLock lock(mutex_);
+    made_.insert(directory);
+  }
+  return {};
+}
+
+void LocalStore::names_changed_in(const std::string& directory) {
+  if (batch_) return;
+  MutexLock lock(mutex_);
+  changed_.insert(directory);
+}
+
+Result<void> LocalStore::remove(std::string_view key) {
+  CAIRN_TRY(check_writable(key));
+  const std::string path(key);
+  auto info = fs_.stat(root_.get(), path, /*follow_links=*/false);
+  if (!info) return named(as_absent(info.error()), key);
+  CAIRN_TRY(check_no_link(key));
+  CAIRN_TRY(check_is_file(info->kind, key));
+  CAIRN_TRY(named(fs_.remove_file(root_.get(), path), key));
+  names_changed_in(parent_of(key));
+  return {};
+}
+
+Result<std::vector<ListEntry>> LocalStore::list(std::string_view directory, bool recursive) {
+  if (!directory.empty()) CAIRN_TRY(check_key(directory, describe(directory)));
+  return named(list_keys(fs_, *root_, std::string(directory), recursive), directory);
+}
+
+Result<void> LocalStore::sync() {
+  if (batch_) return named(root_->sync_file_system(), "");
+  std::set<std::string> changed;
+  {
+    MutexLock lock(mutex_);
+    changed.swap(changed_);
+  }
+  auto done = sync_directories(changed);
+  if (!done) {
+    MutexLock lock(mutex_);
+    changed_.merge(changed);
+  }
+  return done;
+}
+
+Result<void> LocalStore::sync_directories(const std::set<std::string>& names) {
+  // Backwards, a directory comes after those below it.
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    CAIRN_TRY_ASSIGN(auto directory,
+                     named(fs_.open(root_.get(), name->empty() ? "." : *name, kDirectory), *name));
+    CAIRN_TRY(named(directory->sync(), *name));
+  }
+  return {};
+}
+
+Result<void> make_directories(FileSystem& fs, const std::string& path) {
+  const std::string above = parent_of(path);
+  const std::string parent = !above.empty() ? above : path.starts_with('/') ? "/" : ".";
+  auto made = fs.make_directory(nullptr, path);
+  if (!made && made.error().reason() == "fs/not-found" && !above.empty()) {
+    CAIRN_TRY(make_directories(fs, above));
+    made = fs.make_directory(nullptr, path);
+  }
+  if (!made) return made.error().reason() == "fs/exists" ? Result<void>() : made;
+  CAIRN_TRY_ASSIGN(auto directory, fs.open(nullptr, parent, kFollowedDirectory));
+  return directory->sync();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> open_local_store(FileSystem& fs, const std::string& path,
+                                                const LocalStoreOptions& options) {
+  const std::size_t last = path.find_last_not_of('/');
+  const std::string trimmed = path.substr(0, last == std::string::npos ? 1 : last + 1);
+  auto opened = [&]() -> Result<std::unique_ptr<Store>> {
+    if (options.create_root) CAIRN_TRY(make_directories(fs, trimmed));
+    CAIRN_TRY_ASSIGN(auto root, fs.open(nullptr, trimmed, kFollowedDirectory));
+    CAIRN_TRY_ASSIGN(const FileInfo info, fs.stat(nullptr, trimmed, /*follow_links=*/false));
+    const bool is_link = info.kind == FileKind::kSymlink;
+    return std::make_unique<LocalStore>(fs, trimmed, std::move(root), options, is_link);
+  }();
+  if (opened) return opened;
+  const Error& error = opened.error();
+  return Error(error.code(), storage_reason(error.reason()), error.message(), error.origin())
+      .in(error.where());
+}
+
+}  // namespace cairn::storage

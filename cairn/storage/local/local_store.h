@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys as files below one directory. Reading follows symbolic links, writing and deleting never do.
+// Keys as files below one directory. Reading follows symbolic links, writing and deleting never do,
+// the directory itself included (storage/symlink).
 //
-// A new object is written under a temporary name (".cairn-tmp-*" in the same directory) and renamed by
-// finish(); put() does the same. sync() makes all of it durable: one syncfs on a descriptor that was
-// opened before the first write, where the kernel reports errors that way; else fsync of each file, then
-// of each directory, children first.
+// A new object is written under a temporary name (".cairn-tmp-*" in the same directory), synced,
+// and renamed by finish(); put() does the same: a name never shows a part of an object, even after
+// a power cut. sync() then makes the names durable: fsync of each directory that changed, children
+// first.
+//
+// In a private directory nobody looks, so files are written in place, and the bytes need be durable
+// only after sync(): by one syncfs on a descriptor that was opened before the first write, where
+// that is known to report errors; else by fsync of each file as it is finished, and of the
+// directories in sync().
+//
+// Keys are listed without temporary names. A link to a directory is listed through, but no second
+// one below it.
 #pragma once
 
 #include <memory>
@@ -16,14 +25,15 @@
 namespace cairn::storage {
 
 struct LocalStoreOptions {
-  bool create_root = false;     ///< make the directory (and its parents) when it is not there
-  /// The caller owns the whole directory and nobody looks at it yet (an attempt): files are written in
-  /// place, without the temporary name and rename.
-  bool private_directory = false;
-  bool batch_sync = true;       ///< syncfs where it can be trusted; off: fsync of each file
+  bool create_root =
+      false;  ///< make the directory (and its parents), durably, when it is not there
+  bool private_directory = false;  ///< nobody looks into the directory yet (an attempt)
+  bool batch_sync = true;  ///< private directory: syncfs where it can be trusted; off: never
 };
 
-/// `not_found`, or `failed_precondition` (fs/not-a-directory) if `path` is a file. `fs` must outlive it.
+/// `not_found` (storage/not-found), or `failed_precondition` (fs/not-a-directory) if `path` is a
+/// file. `fs` must outlive it. Reasons of the file system that store.h does not list are passed on
+/// as they are.
 Result<std::unique_ptr<Store>> open_local_store(FileSystem& fs, const std::string& path,
                                                 const LocalStoreOptions& options = {});
 

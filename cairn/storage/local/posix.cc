@@ -1,1 +1,386 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "cairn/base/checked.h"
+#include "cairn/base/human.h"
+#include "cairn/storage/local/errno.h"
+#include "cairn/storage/local/file_system.h"
+#include "cairn/storage/local/file_system_type.h"
+#include "cairn/storage/local/open_beneath.h"
+#include "cairn/storage/local/unique_fd.h"
+
+namespace cairn::storage {
+namespace {
+
+constexpr mode_t kDirectoryMode = 0777;
+// The smallest unit of direct I/O.
+constexpr std::size_t kSector = 512;
+
+template <typename Call>
+auto retried(Call call) {
+  auto answer = call();
+  while (answer < 0 && errno == EINTR) answer = call();
+  return answer;
+}
+
+bool kernel_reports_batch_errors() {
+  static const bool answer = [] {
+    struct utsname name{};
+    int major = 0;
+    int minor = 0;
+    if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
+      return false;
+    return major > 5 || (major == 5 && minor >= 8);
+  }();
+  return answer;
+}
+
+FileKind kind_of(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::kFile;
+  if (S_ISDIR(mode)) return FileKind::kDirectory;
+  return S_ISLNK(mode) ? FileKind::kSymlink : FileKind::kOther;
+}
+
+FileInfo to_info(const struct stat& raw) {
+  return {.kind = kind_of(raw.st_mode),
+          .size = static_cast<std::uint64_t>(raw.st_size),
+          .device = static_cast<std::uint64_t>(raw.st_dev),
+          .inode = static_cast<std::uint64_t>(raw.st_ino),
+          .modified_ns = std::int64_t{raw.st_mtim.tv_sec} * 1'000'000'000 + raw.st_mtim.tv_nsec,
+          .links = static_cast<std::uint32_t>(raw.st_nlink)};
+}
+
+class PosixFile final : public File {
+ public:
+  PosixFile(UniqueFd fd, std::string path, bool direct)
+      : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
+
+  int fd() const { return fd_.get(); }
+  const std::string& path() const { return path_; }
+  Error fail(std::string_view doing) const { return errno_error(errno, doing, path_); }
+
+  Result<std::size_t> read_at(std::uint64_t offset, MutableByteSpan out) override {
+    CAIRN_TRY(check_range(offset, out.size(), "read"));
+    std::size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t got = retried([&] {
+        return ::pread(fd(), out.data() + done, out.size() - done,
+                       static_cast<off_t>(offset + done));
+      });
+      if (got < 0) return fail(fmt::format("read {}", format_bytes(out.size())));
+      done += static_cast<std::size_t>(got);
+      // A direct read that ends inside a sector has met the end, and may not go on from there.
+      if (got == 0 || (direct_ && done % kSector != 0)) break;
+    }
+    return done;
+  }
+
+  Result<void> write_at(std::uint64_t offset, ByteSpan bytes) override {
+    CAIRN_TRY(check_range(offset, bytes.size(), "write"));
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+      const ssize_t put = retried([&] {
+        return ::pwrite(fd(), bytes.data() + done, bytes.size() - done,
+                        static_cast<off_t>(offset + done));
+      });
+      if (put == 0) errno = EIO;
+      if (put <= 0) return fail(fmt::format("write {}", format_bytes(bytes.size())));
+      done += static_cast<std::size_t>(put);
+    }
+    return {};
+  }
+
+  Result<void> truncate(std::uint64_t size) override {
+    CAIRN_TRY(check_range(size, 0, "truncate"));
+    if (retried([&] { return ::ftruncate(fd(), static_cast<off_t>(size)); }) != 0) {
+      return fail(fmt::format("truncate to {}", format_bytes(size)));
+    }
+    return {};
+  }
+
+  Result<void> allocate(std::uint64_t size) override {
+    CAIRN_TRY(check_range(size, 0, "allocate"));
+    if (size == 0) return {};
+    if (retried([&] { return ::fallocate(fd(), 0, 0, static_cast<off_t>(size)); }) == 0) return {};
+    if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
+    return fail(fmt::format("allocate {}", format_bytes(size)));
+  }
+
+  Result<FileInfo> info() override {
+    struct stat raw{};
+    if (::fstat(fd(), &raw) != 0) return fail("stat");
+    return to_info(raw);
+  }
+
+  Result<void> sync() override {
+    if (retried([&] { return ::fsync(fd()); }) == 0) return {};
+    if (errno == EINVAL) errno = EOPNOTSUPP;
+    return fail("sync");
+  }
+
+  Result<void> sync_file_system() override {
+    if (!can_sync_file_system())
+      errno = EOPNOTSUPP;
+    else if (retried([&] { return ::syncfs(fd()); }) == 0)
+      return {};
+    return fail("sync the file system");
+  }
+
+  bool can_sync_file_system() const override {
+    struct statfs raw{};
+    return kernel_reports_batch_errors() && ::fstatfs(fd(), &raw) == 0 &&
+           file_system_type(static_cast<std::uint64_t>(raw.f_type)).batch_sync;
+  }
+
+  Result<bool> try_lock() override {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    if (retried([&] { return ::fcntl(fd(), F_OFD_SETLK, &lock); }) == 0) return true;
+    if (errno == EAGAIN || errno == EACCES) return false;
+    if (errno == EINVAL) errno = ENOLCK;
+    return fail("lock");
+  }
+
+ private:
+  // Offsets are signed in the kernel.
+  Result<void> check_range(std::uint64_t offset, std::uint64_t size, std::string_view doing) const {
+    const auto end = checked_add(offset, size);
+    if (end && *end <= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return {};
+    return errno_error(EFBIG, doing, path_);
+  }
+
+  UniqueFd fd_;
+  std::string path_;
+  bool direct_;
+};
+
+const PosixFile& as_posix(const File& file) { return static_cast<const PosixFile&>(file); }
+
+std::string full_path(const File* at, const std::string& path) {
+  return at == nullptr ? path : as_posix(*at).path() + "/" + path;
+}
+
+int open_flags(const OpenOptions& options) {
+  // O_NONBLOCK: a pipe in the place of a file must not stop us. It means nothing to a file.
+  int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  switch (options.access) {
+    case OpenOptions::Access::kRead:
+      flags |= O_RDONLY;
+      break;
+    case OpenOptions::Access::kReadWrite:
+      flags |= O_RDWR;
+      break;
+    case OpenOptions::Access::kDirectory:
+      flags |= O_RDONLY | O_DIRECTORY;
+      break;
+  }
+  if (options.create) flags |= O_CREAT;
+  if (options.exclusive) flags |= O_EXCL;
+  if (options.direct) flags |= O_DIRECT;
+  return flags;
+}
+
+UniqueFd open_following(int dir, const char* path, int flags) {
+  return UniqueFd(retried([&] { return ::openat(dir, path, flags, 0666); }));
+}
+
+// Of a path that the user gave: the last component is no link.
+UniqueFd open_given(const char* path, int flags) {
+  UniqueFd fd = open_following(AT_FDCWD, path, flags | O_NOFOLLOW);
+  if (fd.valid() || errno != ENOTDIR) return fd;
+  struct stat raw{};
+  const bool link = ::lstat(path, &raw) == 0 && S_ISLNK(raw.st_mode);
+  errno = link ? ELOOP : ENOTDIR;
+  return fd;
+}
+
+Error open_error(const File* at, const std::string& path, std::string_view doing) {
+  if (errno == EXDEV) {
+    return Error(Code::kInvalidArgument, "fs/outside",
+                 fmt::format("cannot {}: the path leaves its directory", doing))
+        .in(full_path(at, path));
+  }
+  return errno_error(errno, doing, full_path(at, path));
+}
+
+/// A name in a directory, for the calls that change names.
+struct Slot {
+  UniqueFd held;
+  int dir = AT_FDCWD;
+  std::string name;
+};
+
+Result<Slot> find_slot(const File* at, const std::string& path, std::string_view doing) {
+  Slot slot;
+  slot.name = path;
+  if (at == nullptr) return slot;
+  slot.dir = as_posix(*at).fd();
+  const std::size_t slash = path.find_last_of('/');
+  slot.name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (slot.name == "..") errno = EXDEV;
+  if (slot.name == "..") return open_error(at, path, doing);
+  if (slash == std::string::npos) return slot;
+  slot.held = open_beneath(slot.dir, path.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY);
+  if (!slot.held.valid()) return open_error(at, path, doing);
+  slot.dir = slot.held.get();
+  return slot;
+}
+
+using UniqueDir = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+Result<FileKind> entry_kind(const PosixFile& directory, const dirent& entry) {
+  switch (entry.d_type) {
+    case DT_REG:
+      return FileKind::kFile;
+    case DT_DIR:
+      return FileKind::kDirectory;
+    case DT_LNK:
+      return FileKind::kSymlink;
+    case DT_UNKNOWN:
+      break;
+    default:
+      return FileKind::kOther;
+  }
+  struct stat raw{};
+  if (::fstatat(directory.fd(), entry.d_name, &raw, AT_SYMLINK_NOFOLLOW) != 0) {
+    return directory.fail("list");
+  }
+  return kind_of(raw.st_mode);
+}
+
+class PosixFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> open(const File* at, const std::string& path,
+                                     const OpenOptions& options) override {
+    const int flags = open_flags(options);
+    const int dir = at == nullptr ? AT_FDCWD : as_posix(*at).fd();
+    UniqueFd fd;
+    if (options.follow_links)
+      fd = open_following(dir, path.c_str(), flags);
+    else if (at == nullptr)
+      fd = open_given(path.c_str(), flags);
+    else
+      fd = open_beneath(dir, path.c_str(), flags);
+    if (!fd.valid()) {
+      if (options.direct && errno == EINVAL) errno = EOPNOTSUPP;
+      return open_error(at, path, options.create ? "create" : "open");
+    }
+    return std::make_unique<PosixFile>(std::move(fd), full_path(at, path), options.direct);
+  }
+
+  Result<FileInfo> stat(const File* at, const std::string& path, bool follow_links) override {
+    struct stat raw{};
+    int answer = 0;
+    if (follow_links) {
+      const int dir = at == nullptr ? AT_FDCWD : as_posix(*at).fd();
+      answer = ::fstatat(dir, path.c_str(), &raw, 0);
+    } else {
+      CAIRN_TRY_ASSIGN(const Slot slot, find_slot(at, path, "stat"));
+      answer = ::fstatat(slot.dir, slot.name.c_str(), &raw, AT_SYMLINK_NOFOLLOW);
+    }
+    if (answer != 0) return errno_error(errno, "stat", full_path(at, path));
+    return to_info(raw);
+  }
+
+  Result<std::vector<DirEntry>> list(const File& directory) override {
+    const PosixFile& opened = as_posix(directory);
+    // A descriptor of its own, because the position in the directory belongs to the descriptor.
+    UniqueFd fd = open_following(opened.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (!fd.valid()) return opened.fail("list");
+    const UniqueDir stream(::fdopendir(fd.get()), &::closedir);
+    if (!stream) return opened.fail("list");
+    fd.release();
+    std::vector<DirEntry> entries;
+    for (errno = 0; const dirent* entry = ::readdir(stream.get()); errno = 0) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      auto kind = entry_kind(opened, *entry);
+      if (!kind && kind.error().code() == Code::kNotFound) continue;
+      if (!kind) return std::move(kind).error();
+      entries.push_back({std::string(name), *kind});
+    }
+    if (errno != 0) return opened.fail("list");
+    std::ranges::sort(entries, {}, &DirEntry::name);
+    return entries;
+  }
+
+  Result<void> make_directory(const File* at, const std::string& path) override {
+    return change(at, path, "make the directory", [](const Slot& slot) {
+      return ::mkdirat(slot.dir, slot.name.c_str(), kDirectoryMode);
+    });
+  }
+  Result<void> remove_file(const File* at, const std::string& path) override {
+    return change(at, path, "remove",
+                  [](const Slot& slot) { return ::unlinkat(slot.dir, slot.name.c_str(), 0); });
+  }
+  Result<void> remove_directory(const File* at, const std::string& path) override {
+    return change(at, path, "remove the directory", [](const Slot& slot) {
+      return ::unlinkat(slot.dir, slot.name.c_str(), AT_REMOVEDIR);
+    });
+  }
+
+  Result<void> rename(const File* from_at, const std::string& from, const File* to_at,
+                      const std::string& to) override {
+    CAIRN_TRY_ASSIGN(const Slot source, find_slot(from_at, from, "rename"));
+    CAIRN_TRY_ASSIGN(const Slot target, find_slot(to_at, to, "rename"));
+    if (::renameat(source.dir, source.name.c_str(), target.dir, target.name.c_str()) == 0)
+      return {};
+    // Over a directory that is not empty: POSIX allows either, and file systems differ.
+    if (errno == EEXIST) errno = ENOTEMPTY;
+    return pair_error("rename", full_path(from_at, from), full_path(to_at, to));
+  }
+
+  Result<void> link(const File* from_at, const std::string& from, const File* to_at,
+                    const std::string& to) override {
+    CAIRN_TRY_ASSIGN(const Slot source, find_slot(from_at, from, "link"));
+    CAIRN_TRY_ASSIGN(const Slot target, find_slot(to_at, to, "link"));
+    if (::linkat(source.dir, source.name.c_str(), target.dir, target.name.c_str(), 0) == 0)
+      return {};
+    if (errno == EPERM) errno = EOPNOTSUPP;
+    return pair_error("link", full_path(from_at, from), full_path(to_at, to));
+  }
+
+  Result<SpaceInfo> space(const File& file) override {
+    struct statfs raw{};
+    const PosixFile& opened = as_posix(file);
+    if (retried([&] { return ::fstatfs(opened.fd(), &raw); }) != 0) return opened.fail("statfs");
+    const auto block = static_cast<std::uint64_t>(raw.f_frsize != 0 ? raw.f_frsize : raw.f_bsize);
+    return SpaceInfo{.total = raw.f_blocks * block,
+                     .available = raw.f_bavail * block,
+                     .type = file_system_type(static_cast<std::uint64_t>(raw.f_type)).name};
+  }
+
+ private:
+  template <typename Call>
+  static Result<void> change(const File* at, const std::string& path, std::string_view doing,
+                             Call call) {
+    CAIRN_TRY_ASSIGN(const Slot slot, find_slot(at, path, doing));
+    if (retried([&] { return call(slot); }) == 0) return {};
+    return errno_error(errno, doing, full_path(at, path));
+  }
+
+  static Error pair_error(std::string_view doing, const std::string& from, const std::string& to) {
+    return errno_error(errno, doing, fmt::format("{} to {}", from, to));
+  }
+};
+
+}  // namespace
+
+FileSystem& posix_file_system() {
+  static PosixFileSystem instance;
+  return instance;
+}
+
+}  // namespace cairn::storage

@@ -11,7 +11,8 @@ namespace cairn::storage {
 
 /// A store of its own.
 std::unique_ptr<Store> make_memory_store();
-/// The process-wide store behind memory://<name>/; made at first use, kept for the life of the process.
+/// The process-wide store behind memory://<name>/; made at first use, kept for the life of the
+/// process.
 std::unique_ptr<Store> open_memory_store(const std::string& name, const std::string& directory);
 
 }  // namespace cairn::storage
