@@ -219,7 +219,7 @@ std::string float_as_text(DType dtype, const std::byte* element) {
         std::to_chars(text.data(), last, value, std::chars_format::general, digits).ptr;
     double read = 0;
     std::from_chars(text.data(), end, read);
-    std::array<std::byte, sizeof(float)> back;
+    std::array<std::byte, sizeof(double)> back;
     cast_elements(DType::kFloat64, std::as_bytes(std::span(&read, 1)), dtype, back);
     if (std::memcmp(back.data(), element, item_size(dtype)) == 0) return {text.data(), end};
   }
