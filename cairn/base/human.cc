@@ -56,7 +56,7 @@ std::optional<std::uint64_t> try_parse(std::string_view text) {
     fraction = text.substr(0, text.find_first_not_of(kDigits, 1));
     text.remove_prefix(fraction.size());
   }
-  if (text.starts_with(' ')) text.remove_prefix(1);
+  if (text.size() > 1 && text[0] == ' ') text.remove_prefix(1);
   const auto unit = unit_size(text);
   if (!unit) return std::nullopt;
   const auto part = fraction_of(fraction, *unit);

@@ -1,1 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/base/uri.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace cairn {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Uri, ReadsPathsAndUrls) {
+  const struct {
+    const char* text;
+    Uri uri;
+    const char* again;  // as to_string writes it
+  } kTable[] = {
+      {"/a/b", {"file", "", "/a/b"}, "/a/b"},
+      {"a/b", {"file", "", "a/b"}, "a/b"},
+      {".", {"file", "", "."}, "."},
+      {"a:b/c", {"file", "", "a:b/c"}, "a:b/c"},
+      {"dir/gs://x", {"file", "", "dir/gs://x"}, "dir/gs://x"},
+      {"file:///a/b", {"file", "", "/a/b"}, "/a/b"},
+      {"FILE://localhost/a", {"file", "", "/a"}, "/a"},
+      {"file:///", {"file", "", "/"}, "/"},
+      {"gs://bucket/a/b", {"gs", "bucket", "a/b"}, "gs://bucket/a/b"},
+      {"GS://Bucket/A", {"gs", "Bucket", "A"}, "gs://Bucket/A"},
+      {"s3://bucket", {"s3", "bucket", ""}, "s3://bucket"},
+      {"s3://bucket/", {"s3", "bucket", ""}, "s3://bucket"},
+      {"s3://bucket//a", {"s3", "bucket", "a"}, "s3://bucket/a"},
+      {"s3://bucket/a//b/", {"s3", "bucket", "a//b/"}, "s3://bucket/a//b/"},
+      {"memory://", {"memory", "", ""}, "memory://"},
+      {"memory://x/a", {"memory", "x", "a"}, "memory://x/a"},
+      {"memory:///a", {"memory", "", "a"}, "memory:///a"},
+      {"gs+v1.x-y://b/%2e", {"gs+v1.x-y", "b", "%2e"}, "gs+v1.x-y://b/%2e"},
+  };
+  for (const auto& row : kTable) {
+    const Result<Uri> uri = parse_uri(row.text);
+    ASSERT_TRUE(uri) << row.text;
+    EXPECT_EQ(*uri, row.uri) << row.text;
+    EXPECT_EQ(uri->to_string(), row.again);
+    EXPECT_EQ(*parse_uri(uri->to_string()), row.uri) << row.text;
+  }
+}
+
+TEST(Uri, RefusesWhatNamesNoPlace) {
+  const std::pair<std::string, const char*> kTable[] = {{"", "uri/empty"},
+                                                        {"file://", "uri/empty"},
+                                                        {"://a", "uri/bad-scheme"},
+                                                        {"1a://b/c", "uri/bad-scheme"},
+                                                        {"a b://c", "uri/bad-scheme"},
+                                                        {"file://host/a", "uri/bad-host"},
+                                                        {"file://a", "uri/bad-host"},
+                                                        {"gs://", "uri/no-bucket"},
+                                                        {"gs:///a", "uri/no-bucket"},
+                                                        {"a\0b"s, "uri/nul"},
+                                                        {"gs://b/a\0"s, "uri/nul"}};
+  for (const auto& [text, reason] : kTable) {
+    const Result<Uri> uri = parse_uri(text);
+    ASSERT_FALSE(uri) << text;
+    EXPECT_EQ(uri.error().reason(), reason) << text;
+    EXPECT_EQ(uri.error().code(), Code::kInvalidArgument);
+  }
+}
+
+TEST(Uri, JoinsRelativePathsAndTakesAbsoluteOnes) {
+  const struct {
+    const char* base;
+    const char* below;
+    const char* joined;
+  } kTable[] = {
+      {"/a", "b/c", "/a/b/c"},
+      {"/a/", "b", "/a/b"},
+      {"/", "b", "/b"},
+      {"a", "", "a"},
+      {"/a", "/b", "/b"},
+      {"/a", "file:///b", "/b"},
+      {"gs://k", "a/b", "gs://k/a/b"},
+      {"gs://k/a", "b", "gs://k/a/b"},
+      {"gs://k/a", "", "gs://k/a"},
+      {"gs://k/a", "gs://l/b", "gs://l/b"},
+      {"memory://", "a", "memory:///a"},
+  };
+  for (const auto& row : kTable) {
+    const Result<Uri> joined = join_uri(*parse_uri(row.base), row.below);
+    ASSERT_TRUE(joined) << row.base << " + " << row.below;
+    EXPECT_EQ(joined->to_string(), row.joined);
+  }
+}
+
+TEST(Uri, RefusesToJoinAcrossSchemes) {
+  const std::pair<const char*, const char*> kTable[] = {
+      {"/a", "gs://k/b"}, {"gs://k/a", "s3://k/b"}, {"gs://k/a", "/b"}, {"gs://k", "file:///b"}};
+  for (const auto& [base, below] : kTable) {
+    const Result<Uri> joined = join_uri(*parse_uri(base), below);
+    ASSERT_FALSE(joined) << base << " + " << below;
+    EXPECT_EQ(joined.error().reason(), "uri/scheme-mismatch");
+  }
+  EXPECT_EQ(join_uri(*parse_uri("/a"), "b\0"s).error().reason(), "uri/nul");
+}
+
+TEST(Uri, KnowsWhichPathsStayBelow) {
+  for (const auto& path : {"a"s, "a/b"s, "..."s, "a/..b"s, ".hidden"s, "a b"s}) {
+    EXPECT_TRUE(is_safe_relative_path(path)) << path;
+  }
+  for (const auto& path : {""s, "/"s, "/a"s, "."s, ".."s, "a/.."s, "../a"s, "a/../b"s, "a/./b"s,
+                           "a//b"s, "a/"s, "a\0b"s}) {
+    EXPECT_FALSE(is_safe_relative_path(path)) << path;
+  }
+}
+
+}  // namespace
+}  // namespace cairn
