@@ -62,7 +62,7 @@ TEST(ChunkCodec, DecodesWhatItEncodedForEveryDtype) {
         const std::string cells = cells_of(array, random);
         const auto stored = encoded(array, cells);
         ASSERT_TRUE(stored) << stored.error().to_string();
-        if (array.codec.is_raw()) EXPECT_EQ(stored->size(), array.chunk_bytes());
+        EXPECT_TRUE(!array.codec.is_raw() || stored->size() == array.chunk_bytes());
         const auto back = decoded(array, *stored);
         ASSERT_TRUE(back) << dtype_name(dtype) << " " << codec << ": " << back.error().to_string();
         EXPECT_EQ(*back, cells) << dtype_name(dtype) << " " << codec;

@@ -46,6 +46,8 @@ CodecSpec CodecSpec::zstd(int level) {
 Result<CodecSpec> CodecSpec::parse(std::string_view text) {
   if (text == "raw") return raw();
   const std::vector<std::string_view> parts = split(text);
+  Json config(Json::Object{{"id", parts[0]}});
+  CAIRN_TRY(codec::make_codec(config, 1));
   const bool blosc = parts[0] == "blosc";
   const std::size_t level_at = blosc ? 2 : 1;
   if (parts.size() > level_at + 1) {
@@ -56,7 +58,6 @@ Result<CodecSpec> CodecSpec::parse(std::string_view text) {
   if (parts.size() > level_at) {
     CAIRN_TRY_ASSIGN(level, parse_level(parts[level_at]));
   }
-  Json config(Json::Object{{"id", parts[0]}});
   if (blosc) {
     config.set("cname", parts.size() > 1 ? parts[1] : "lz4");
     config.set("clevel", level);

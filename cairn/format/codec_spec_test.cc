@@ -38,7 +38,7 @@ TEST(CodecSpec, ParsesWhatPeopleType) {
 }
 
 TEST(CodecSpec, RefusesWhatItDoesNotKnow) {
-  for (const char* text : {"", "lz4", "ZSTD", "snappy:3", ":", "raw:1"}) {
+  for (const char* text : {"", "lz4", "ZSTD", "snappy:3", ":", "raw:1", "lzma:fast"}) {
     EXPECT_EQ(CodecSpec::parse(text).error().reason(), "codec/unknown") << text;
   }
   for (const char* text :

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/format/stored_array.h"
 
+#include <algorithm>
+#include <limits>
 #include <random>
 
 #include <gtest/gtest.h>
