@@ -1,1 +1,133 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/manifest.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "cairn/base/base64.h"
+#include "cairn/base/sha256.h"
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/manifest_columns.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/record.h"
+#include "cairn/tree/structure.h"
+
+namespace cairn::inline checkpoint {
+
+Result<ChunkSums> ChunkSums::make(std::uint64_t block_bytes, std::vector<std::uint64_t> lengths,
+                                  std::vector<std::uint32_t> crcs) {
+  ChunkSums sums;
+  sums.block_bytes_ = block_bytes;
+  sums.first_block_.reserve(lengths.size());
+  std::uint64_t blocks = 0;
+  for (const std::uint64_t length : lengths) {
+    sums.first_block_.push_back(blocks);
+    blocks += block_count(length, block_bytes);
+    if (blocks > crcs.size()) break;
+  }
+  if (blocks != crcs.size()) {
+    return Error(Code::kCorrupt, "manifest/checksums",
+                 fmt::format("{} checksums for chunks of another number of blocks", crcs.size()));
+  }
+  sums.lengths_ = std::move(lengths);
+  sums.crcs_ = std::move(crcs);
+  return sums;
+}
+
+std::string root_digest(const Manifest& manifest) {
+  Sha256 sha;
+  sha.update(as_bytes(dump_json(manifest.structure)));
+  for (const ManifestArray& array : manifest.arrays) {
+    sha.update(as_bytes(fmt::format("\n{}{}", dtype_name(array.stored.dtype), to_string(array.stored.shape))));
+    sha.update(std::as_bytes(std::span(array.sums.lengths())));
+    sha.update(std::as_bytes(std::span(array.sums.crcs())));
+  }
+  return sha.hex();
+}
+
+std::string dump_manifest(const Manifest& manifest) {
+  Json json(Json::Object{{"format", manifest.format},
+                         {"layout", manifest.layout},
+                         {"prefix", manifest.prefix},
+                         {"step", manifest.step ? Json(*manifest.step) : Json()},
+                         {"attempt", manifest.attempt},
+                         {"run_id", manifest.run_id},
+                         {"time", manifest.time},
+                         {"writer", manifest.writer},
+                         {"ranks", manifest.ranks},
+                         {"metadata", manifest.metadata},
+                         {"extras", manifest.extras},
+                         {"structure", manifest.structure}});
+  columns_to_json(manifest, json);
+  json.set("digest", root_digest(manifest));
+  return dump_json(json) + "\n";
+}
+
+namespace {
+
+Result<void> parse_head(const Json& json, Manifest& manifest) {
+  const Json* format = json.find("format");
+  const auto version = format != nullptr ? format->unsigned_integer() : std::nullopt;
+  if (!version) return manifest_member_error("format");
+  if (*version > static_cast<std::uint64_t>(kFormatVersion)) {
+    return Error(Code::kUnimplemented, "manifest/newer-format",
+                 fmt::format("this manifest has format {}; this Cairn reads up to format {}: use a "
+                             "newer Cairn",
+                             *version, kFormatVersion));
+  }
+  manifest.format = static_cast<int>(*version);
+  const std::pair<const char*, std::string*> texts[] = {
+      {"layout", &manifest.layout},   {"prefix", &manifest.prefix}, {"attempt", &manifest.attempt},
+      {"run_id", &manifest.run_id},   {"time", &manifest.time},     {"writer", &manifest.writer},
+      {"digest", &manifest.digest},
+  };
+  for (const auto& [name, target] : texts) {
+    const Json* member = json.find(name);
+    if (member == nullptr || member->text() == nullptr) return manifest_member_error(name);
+    *target = *member->text();
+  }
+  if (manifest.layout != kZarr2Layout && manifest.layout != kSafetensorsLayout) {
+    return manifest_member_error("layout");
+  }
+  if (const Json* step = json.find("step"); step != nullptr) manifest.step = step->integer();
+  const Json* ranks = json.find("ranks");
+  manifest.ranks = static_cast<int>(ranks != nullptr ? ranks->integer().value_or(1) : 1);
+  for (const auto& [name, target] :
+       {std::pair{"metadata", &manifest.metadata}, {"extras", &manifest.extras}}) {
+    const Json* member = json.find(name);
+    if (member == nullptr) continue;
+    if (!member->is_null() && member->object() == nullptr) return manifest_member_error(name);
+    *target = *member;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  auto json = parse_json(text, JsonLimits{.bytes = kMaxManifestBytes, .depth = 2 * kMaxTreeDepth + 16});
+  if (!json || json->object() == nullptr) {
+    return Error(Code::kCorrupt, "manifest/bad-json",
+                 json ? "the manifest is not a JSON object" : json.error().to_string());
+  }
+  Manifest manifest;
+  CAIRN_TRY(parse_head(*json, manifest));
+  Json* structure = nullptr;
+  for (auto& [name, member] : *json->object()) {
+    if (name == "structure") structure = &member;
+  }
+  if (structure == nullptr) return manifest_member_error("structure");
+  manifest.structure = std::move(*structure);
+  CAIRN_TRY_ASSIGN(auto leaves, structure_leaves(manifest.structure));
+  CAIRN_TRY(columns_from_json(*json, std::move(leaves.arrays), manifest));
+  if (root_digest(manifest) != manifest.digest) {
+    return Error(Code::kCorrupt, "manifest/digest",
+                 "the manifest's digest does not match its contents: it was damaged or edited");
+  }
+  return manifest;
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs of elements in C order, seen as boxes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cairn/array/shape.h"
+
+namespace cairn::inline array {
+
+/// Elements [begin, end) of an array in C order, as the fewest boxes, in order: at most 2 * rank - 1 of them
+/// (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
+std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::uint64_t end);
+
+/// Position in C order of an index. REQUIRES: inside the shape.
+std::uint64_t flat_index(const Shape& shape, const Shape& index);
+
+/// Is the box one run in C order of the shape? An empty box is.
+bool is_flat(const Shape& shape, const Box& box);
+
+}  // namespace cairn::inline array

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/manifest_columns.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "cairn/base/base64.h"
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/names.h"
+
+namespace cairn::inline checkpoint {
+
+static_assert(std::endian::native == std::endian::little, "columns are copied as they lie in memory");
+
+namespace {
+
+Error columns_error(std::string_view name) {
+  return Error(Code::kCorrupt, "manifest/columns",
+               fmt::format("the manifest's column '{}' has another length than the tree has arrays", name));
+}
+
+template <typename T>
+std::string pack(const std::vector<T>& values) {
+  return encode_base64(std::as_bytes(std::span(values)));
+}
+
+template <typename T>
+Result<std::vector<T>> unpack(const Json& json, std::string_view name) {
+  const Json* member = json.find(name);
+  if (member == nullptr || member->text() == nullptr) return manifest_member_error(name);
+  auto bytes = decode_base64(*member->text());
+  if (!bytes || bytes->size() % sizeof(T) != 0) return manifest_member_error(name);
+  std::vector<T> values(bytes->size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes->data(), bytes->size());
+  return values;
+}
+
+Json shape_to_json(const Shape& shape) { return Json::Array(shape.begin(), shape.end()); }
+
+Result<Shape> shape_from_json(const Json& json, Index least) {
+  Shape shape;
+  if (json.array() == nullptr) return manifest_member_error("shape");
+  for (const Json& size : *json.array()) {
+    const auto value = size.integer();
+    if (!value || *value < least) return manifest_member_error("shape");
+    shape.push_back(*value);
+  }
+  CAIRN_TRY(element_count(shape));
+  return shape;
+}
+
+/// A column of `count` values; null if it is not there and need not be.
+Result<const Json::Array*> column(const Json& arrays, std::string_view name, std::size_t count,
+                                  bool required) {
+  const Json* member = arrays.find(name);
+  if (member == nullptr && !required) return static_cast<const Json::Array*>(nullptr);
+  if (member == nullptr || member->array() == nullptr) return manifest_member_error(name);
+  if (member->array()->size() != count) return columns_error(name);
+  return member->array();
+}
+
+struct Columns {
+  const Json::Array* dtype;
+  const Json::Array* shape;
+  const Json::Array* chunk;
+  const Json::Array* codec;
+  const Json::Array* cast_from;
+  const Json::Array* sha256;
+  const Json::Array* part;
+  const Json::Array* offset;
+};
+
+Result<Columns> find_columns(const Json& json, std::size_t count, bool parts) {
+  const Json* arrays = json.find("arrays");
+  if (arrays == nullptr || arrays->object() == nullptr) return manifest_member_error("arrays");
+  Columns columns{};
+  CAIRN_TRY_ASSIGN(columns.dtype, column(*arrays, "dtype", count, true));
+  CAIRN_TRY_ASSIGN(columns.shape, column(*arrays, "shape", count, true));
+  CAIRN_TRY_ASSIGN(columns.chunk, column(*arrays, "chunk", count, !parts));
+  CAIRN_TRY_ASSIGN(columns.codec, column(*arrays, "codec", count, !parts));
+  CAIRN_TRY_ASSIGN(columns.cast_from, column(*arrays, "cast_from", count, false));
+  CAIRN_TRY_ASSIGN(columns.sha256, column(*arrays, "sha256", count, false));
+  CAIRN_TRY_ASSIGN(columns.part, column(*arrays, "part", count, parts));
+  CAIRN_TRY_ASSIGN(columns.offset, column(*arrays, "offset", count, parts));
+  return columns;
+}
+
+Result<DType> dtype_at(const Json::Array& values, std::size_t i) {
+  const auto dtype = values[i].text() != nullptr ? parse_dtype(*values[i].text()) : std::nullopt;
+  if (!dtype) return manifest_member_error("dtype");
+  return *dtype;
+}
+
+Result<std::vector<ManifestPart>> parts_from_json(const Json& json) {
+  std::vector<ManifestPart> parts;
+  const Json* list = json.find("parts");
+  if (list == nullptr) return parts;
+  if (list->array() == nullptr) return manifest_member_error("parts");
+  for (const Json& item : *list->array()) {
+    const Json* name = item.find("name");
+    const Json* bytes = item.find("bytes");
+    const Json* header = item.find("header_bytes");
+    const Json* crc = item.find("header_crc32c");
+    if (name == nullptr || name->text() == nullptr || !is_safe_relative_path(*name->text()) ||
+        bytes == nullptr || !bytes->unsigned_integer() || header == nullptr ||
+        !header->unsigned_integer() || crc == nullptr || !crc->unsigned_integer()) {
+      return manifest_member_error("parts");
+    }
+    parts.push_back({*name->text(), *bytes->unsigned_integer(), *header->unsigned_integer(),
+                     static_cast<std::uint32_t>(*crc->unsigned_integer())});
+  }
+  return parts;
+}
+
+Result<void> place_in_part(const Columns& columns, std::size_t i, const Manifest& manifest,
+                           format::StoredArray& stored) {
+  const auto part = (*columns.part)[i].unsigned_integer();
+  const auto offset = (*columns.offset)[i].unsigned_integer();
+  if (!part || *part >= manifest.parts.size() || !offset) return manifest_member_error("part");
+  stored.key = manifest.parts[*part].name;
+  stored.one_object = true;
+  stored.offset = *offset;
+  stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;
+  stored.chunk_shape = stored.shape;
+  for (Index& size : stored.chunk_shape) size = std::max<Index>(size, 1);
+  return {};
+}
+
+Result<void> place_in_directory(const Columns& columns, std::size_t i, const Json::Array& codecs,
+                                const KeyPath& path, format::StoredArray& stored) {
+  CAIRN_TRY_ASSIGN(stored.chunk_shape, shape_from_json((*columns.chunk)[i], 1));
+  if (stored.chunk_shape.size() != stored.shape.size()) return manifest_member_error("chunk");
+  const auto codec = (*columns.codec)[i].unsigned_integer();
+  if (!codec || *codec >= codecs.size()) return manifest_member_error("codec");
+  stored.codec = format::CodecSpec(codecs[*codec]);
+  stored.key = path.directory();
+  return {};
+}
+
+/// Hands out the next `count` chunk lengths and their checksums to one array after another.
+class SumReader {
+ public:
+  SumReader(std::uint64_t block_bytes, std::vector<std::uint64_t> lengths, std::vector<std::uint32_t> crcs)
+      : block_bytes_(block_bytes), lengths_(std::move(lengths)), crcs_(std::move(crcs)) {}
+
+  Result<ChunkSums> next(std::uint64_t chunks) {
+    if (chunks > lengths_.size() - chunk_) return columns_error("lengths");
+    std::vector<std::uint64_t> lengths(lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_),
+                                       lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_ + chunks));
+    std::uint64_t blocks = 0;
+    for (const std::uint64_t length : lengths) {
+      blocks += block_count(length, block_bytes_);
+      if (blocks > crcs_.size() - block_) return columns_error("crcs");
+    }
+    std::vector<std::uint32_t> crcs(crcs_.begin() + static_cast<std::ptrdiff_t>(block_),
+                                    crcs_.begin() + static_cast<std::ptrdiff_t>(block_ + blocks));
+    chunk_ += chunks;
+    block_ += blocks;
+    return ChunkSums::make(block_bytes_, std::move(lengths), std::move(crcs));
+  }
+  bool at_end() const { return chunk_ == lengths_.size() && block_ == crcs_.size(); }
+
+ private:
+  std::uint64_t block_bytes_;
+  std::vector<std::uint64_t> lengths_;
+  std::vector<std::uint32_t> crcs_;
+  std::uint64_t chunk_ = 0;
+  std::uint64_t block_ = 0;
+};
+
+Result<SumReader> sums_from_json(const Json& json) {
+  const Json* block = json.find("block_bytes");
+  const auto block_bytes = block != nullptr ? block->unsigned_integer() : std::nullopt;
+  if (!block_bytes || !std::has_single_bit(*block_bytes) || *block_bytes < 4096 || *block_bytes > kGiB) {
+    return manifest_member_error("block_bytes");
+  }
+  CAIRN_TRY_ASSIGN(auto lengths, unpack<std::uint64_t>(json, "lengths"));
+  CAIRN_TRY_ASSIGN(auto crcs, unpack<std::uint32_t>(json, "crcs"));
+  // A length near 2^64 would wrap when it is rounded up to blocks.
+  if (std::ranges::any_of(lengths, [](std::uint64_t length) { return length > (std::uint64_t{1} << 56); })) {
+    return manifest_member_error("lengths");
+  }
+  return SumReader(*block_bytes, std::move(lengths), std::move(crcs));
+}
+
+/// Index of `codec` in the table, adding it if it is new. The table is short.
+std::uint64_t codec_number(Json::Array& table, const Json& codec) {
+  const auto found = std::ranges::find(table, codec);
+  if (found == table.end()) table.push_back(codec);
+  return static_cast<std::uint64_t>(found - table.begin());
+}
+
+}  // namespace
+
+Error manifest_member_error(std::string_view name) {
+  return Error(Code::kCorrupt, "manifest/bad-member",
+               fmt::format("the manifest's member '{}' is missing or not valid", name));
+}
+
+void columns_to_json(const Manifest& manifest, Json& json) {
+  Json::Array dtype, shape, chunk, codec, cast_from, sha256, part, offset, codecs, parts;
+  std::vector<std::uint64_t> lengths;
+  std::vector<std::uint32_t> crcs;
+  bool any_cast = false;
+  bool any_sha = false;
+  const bool in_parts = manifest.layout == kSafetensorsLayout;
+  for (const ManifestPart& item : manifest.parts) {
+    parts.emplace_back(Json::Object{{"name", item.name},
+                                    {"bytes", item.bytes},
+                                    {"header_bytes", item.header_bytes},
+                                    {"header_crc32c", std::uint64_t{item.header_crc}}});
+  }
+  for (const ManifestArray& array : manifest.arrays) {
+    dtype.emplace_back(dtype_name(array.stored.dtype));
+    shape.push_back(shape_to_json(array.stored.shape));
+    if (in_parts) {
+      const auto found = std::ranges::find(manifest.parts, array.stored.key, &ManifestPart::name);
+      part.emplace_back(static_cast<std::uint64_t>(found - manifest.parts.begin()));
+      offset.emplace_back(array.stored.offset);
+    } else {
+      chunk.push_back(shape_to_json(array.stored.chunk_shape));
+      codec.emplace_back(codec_number(codecs, array.stored.codec.config()));
+    }
+    cast_from.push_back(array.cast_from ? Json(dtype_name(*array.cast_from)) : Json());
+    sha256.push_back(array.sha256.empty() ? Json() : Json(array.sha256));
+    any_cast |= array.cast_from.has_value();
+    any_sha |= !array.sha256.empty();
+    lengths.insert(lengths.end(), array.sums.lengths().begin(), array.sums.lengths().end());
+    crcs.insert(crcs.end(), array.sums.crcs().begin(), array.sums.crcs().end());
+  }
+  Json::Object arrays{{"dtype", std::move(dtype)}, {"shape", std::move(shape)}};
+  if (in_parts) {
+    arrays.emplace_back("part", std::move(part));
+    arrays.emplace_back("offset", std::move(offset));
+    json.set("parts", std::move(parts));
+  } else {
+    arrays.emplace_back("chunk", std::move(chunk));
+    arrays.emplace_back("codec", std::move(codec));
+    json.set("codecs", std::move(codecs));
+  }
+  if (any_cast) arrays.emplace_back("cast_from", std::move(cast_from));
+  if (any_sha) arrays.emplace_back("sha256", std::move(sha256));
+  json.set("arrays", std::move(arrays));
+  json.set("block_bytes", kBlockBytes);
+  json.set("lengths", pack(lengths));
+  json.set("crcs", pack(crcs));
+}
+
+Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Manifest& manifest) {
+  const bool in_parts = manifest.layout == kSafetensorsLayout;
+  CAIRN_TRY_ASSIGN(const Columns columns, find_columns(json, paths.size(), in_parts));
+  CAIRN_TRY_ASSIGN(manifest.parts, parts_from_json(json));
+  CAIRN_TRY_ASSIGN(SumReader sums, sums_from_json(json));
+  const Json* codecs = json.find("codecs");
+  if (!in_parts && (codecs == nullptr || codecs->array() == nullptr)) return manifest_member_error("codecs");
+  manifest.arrays.reserve(paths.size());
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    ManifestArray array;
+    CAIRN_TRY_ASSIGN(array.stored.dtype, dtype_at(*columns.dtype, i));
+    CAIRN_TRY_ASSIGN(array.stored.shape, shape_from_json((*columns.shape)[i], 0));
+    CAIRN_TRY(in_parts ? place_in_part(columns, i, manifest, array.stored)
+                       : place_in_directory(columns, i, *codecs->array(), paths[i], array.stored));
+    if (columns.cast_from != nullptr && !(*columns.cast_from)[i].is_null()) {
+      CAIRN_TRY_ASSIGN(array.cast_from, dtype_at(*columns.cast_from, i));
+    }
+    if (columns.sha256 != nullptr && (*columns.sha256)[i].text() != nullptr) {
+      array.sha256 = *(*columns.sha256)[i].text();
+    }
+    CAIRN_TRY_ASSIGN(array.sums, sums.next(array.stored.chunk_count()));
+    array.path = std::move(paths[i]);
+    manifest.arrays.push_back(std::move(array));
+  }
+  if (!sums.at_end()) return columns_error("lengths");
+  return {};
+}
+
+}  // namespace cairn::inline checkpoint
