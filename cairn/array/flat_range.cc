@@ -17,8 +17,8 @@ Shape index_at(const Shape& shape, std::uint64_t position) {
   return index;
 }
 
-// The largest box that starts at `begin` and does not run past `end`: whole along some inner dimensions,
-// several steps along the next one, one step along the rest.
+// The largest box that starts at `begin` and does not run past `end`: whole along some inner
+// dimensions, several steps along the next one, one step along the rest.
 Box box_from(const Shape& shape, std::uint64_t begin, std::uint64_t end) {
   Box box{index_at(shape, begin), {}};
   box.end = box.begin;
@@ -48,7 +48,8 @@ std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::
 std::uint64_t flat_index(const Shape& shape, const Shape& index) {
   std::uint64_t position = 0;
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    position = position * static_cast<std::uint64_t>(shape[d]) + static_cast<std::uint64_t>(index[d]);
+    position =
+        position * static_cast<std::uint64_t>(shape[d]) + static_cast<std::uint64_t>(index[d]);
   }
   return position;
 }

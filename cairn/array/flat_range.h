@@ -9,8 +9,8 @@
 
 namespace cairn::inline array {
 
-/// Elements [begin, end) of an array in C order, as the fewest boxes, in order: at most 2 * rank - 1 of them
-/// (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
+/// Elements [begin, end) of an array in C order, as the fewest boxes, in order: at most 2 * rank -
+/// 1 of them (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
 std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::uint64_t end);
 
 /// Position in C order of an index. REQUIRES: inside the shape.

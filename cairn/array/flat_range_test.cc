@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/array/flat_range.h"
 
-#include <gtest/gtest.h>
-
 #include <random>
+
+#include <gtest/gtest.h>
 
 namespace cairn {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/manifest.h"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cstring>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cairn/base/base64.h"
 #include "cairn/base/sha256.h"
@@ -41,7 +41,8 @@ std::string root_digest(const Manifest& manifest) {
   Sha256 sha;
   sha.update(as_bytes(dump_json(manifest.structure)));
   for (const ManifestArray& array : manifest.arrays) {
-    sha.update(as_bytes(fmt::format("\n{}{}", dtype_name(array.stored.dtype), to_string(array.stored.shape))));
+    sha.update(as_bytes(
+        fmt::format("\n{}{}", dtype_name(array.stored.dtype), to_string(array.stored.shape))));
     sha.update(std::as_bytes(std::span(array.sums.lengths())));
     sha.update(std::as_bytes(std::span(array.sums.crcs())));
   }
@@ -80,8 +81,8 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
   }
   manifest.format = static_cast<int>(*version);
   const std::pair<const char*, std::string*> texts[] = {
-      {"layout", &manifest.layout},   {"prefix", &manifest.prefix}, {"attempt", &manifest.attempt},
-      {"run_id", &manifest.run_id},   {"time", &manifest.time},     {"writer", &manifest.writer},
+      {"layout", &manifest.layout}, {"prefix", &manifest.prefix}, {"attempt", &manifest.attempt},
+      {"run_id", &manifest.run_id}, {"time", &manifest.time},     {"writer", &manifest.writer},
       {"digest", &manifest.digest},
   };
   for (const auto& [name, target] : texts) {
@@ -108,7 +109,8 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  auto json = parse_json(text, JsonLimits{.bytes = kMaxManifestBytes, .depth = 2 * kMaxTreeDepth + 16});
+  auto json =
+      parse_json(text, JsonLimits{.bytes = kMaxManifestBytes, .depth = 2 * kMaxTreeDepth + 16});
   if (!json || json->object() == nullptr) {
     return Error(Code::kCorrupt, "manifest/bad-json",
                  json ? "the manifest is not a JSON object" : json.error().to_string());

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/manifest_columns.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "cairn/base/base64.h"
+#include "cairn/base/checked.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {
 
-static_assert(std::endian::native == std::endian::little, "columns are copied as they lie in memory");
+static_assert(std::endian::native == std::endian::little,
+              "columns are copied as they lie in memory");
 
 namespace {
 
 Error columns_error(std::string_view name) {
-  return Error(Code::kCorrupt, "manifest/columns",
-               fmt::format("the manifest's column '{}' has another length than the tree has arrays", name));
+  return Error(
+      Code::kCorrupt, "manifest/columns",
+      fmt::format("the manifest's column '{}' has another length than the tree has arrays", name));
 }
 
 template <typename T>
@@ -105,9 +109,11 @@ Result<std::vector<ManifestPart>> parts_from_json(const Json& json) {
     const Json* bytes = item.find("bytes");
     const Json* header = item.find("header_bytes");
     const Json* crc = item.find("header_crc32c");
-    if (name == nullptr || name->text() == nullptr || !is_safe_relative_path(*name->text()) ||
-        bytes == nullptr || !bytes->unsigned_integer() || header == nullptr ||
-        !header->unsigned_integer() || crc == nullptr || !crc->unsigned_integer()) {
+    // A manifest inside its own file leaves the name empty.
+    if (name == nullptr || name->text() == nullptr ||
+        !(name->text()->empty() || is_safe_relative_path(*name->text())) || bytes == nullptr ||
+        !bytes->unsigned_integer() || header == nullptr || !header->unsigned_integer() ||
+        crc == nullptr || !crc->unsigned_integer()) {
       return manifest_member_error("parts");
     }
     parts.push_back({*name->text(), *bytes->unsigned_integer(), *header->unsigned_integer(),
@@ -123,7 +129,9 @@ Result<void> place_in_part(const Columns& columns, std::size_t i, const Manifest
   if (!part || *part >= manifest.parts.size() || !offset) return manifest_member_error("part");
   stored.key = manifest.parts[*part].name;
   stored.one_object = true;
-  stored.offset = *offset;
+  const auto start = checked_add(*offset, manifest.parts[*part].header_bytes);
+  if (!start) return manifest_member_error("offset");
+  stored.offset = *start;
   stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;
   stored.chunk_shape = stored.shape;
   for (Index& size : stored.chunk_shape) size = std::max<Index>(size, 1);
@@ -144,13 +152,15 @@ Result<void> place_in_directory(const Columns& columns, std::size_t i, const Jso
 /// Hands out the next `count` chunk lengths and their checksums to one array after another.
 class SumReader {
  public:
-  SumReader(std::uint64_t block_bytes, std::vector<std::uint64_t> lengths, std::vector<std::uint32_t> crcs)
+  SumReader(std::uint64_t block_bytes, std::vector<std::uint64_t> lengths,
+            std::vector<std::uint32_t> crcs)
       : block_bytes_(block_bytes), lengths_(std::move(lengths)), crcs_(std::move(crcs)) {}
 
   Result<ChunkSums> next(std::uint64_t chunks) {
     if (chunks > lengths_.size() - chunk_) return columns_error("lengths");
-    std::vector<std::uint64_t> lengths(lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_),
-                                       lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_ + chunks));
+    std::vector<std::uint64_t> lengths(
+        lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_),
+        lengths_.begin() + static_cast<std::ptrdiff_t>(chunk_ + chunks));
     std::uint64_t blocks = 0;
     for (const std::uint64_t length : lengths) {
       blocks += block_count(length, block_bytes_);
@@ -175,13 +185,15 @@ class SumReader {
 Result<SumReader> sums_from_json(const Json& json) {
   const Json* block = json.find("block_bytes");
   const auto block_bytes = block != nullptr ? block->unsigned_integer() : std::nullopt;
-  if (!block_bytes || !std::has_single_bit(*block_bytes) || *block_bytes < 4096 || *block_bytes > kGiB) {
+  if (!block_bytes || !std::has_single_bit(*block_bytes) || *block_bytes < 4096 ||
+      *block_bytes > kGiB) {
     return manifest_member_error("block_bytes");
   }
   CAIRN_TRY_ASSIGN(auto lengths, unpack<std::uint64_t>(json, "lengths"));
   CAIRN_TRY_ASSIGN(auto crcs, unpack<std::uint32_t>(json, "crcs"));
   // A length near 2^64 would wrap when it is rounded up to blocks.
-  if (std::ranges::any_of(lengths, [](std::uint64_t length) { return length > (std::uint64_t{1} << 56); })) {
+  if (std::ranges::any_of(lengths,
+                          [](std::uint64_t length) { return length > (std::uint64_t{1} << 56); })) {
     return manifest_member_error("lengths");
   }
   return SumReader(*block_bytes, std::move(lengths), std::move(crcs));
@@ -208,7 +220,9 @@ void columns_to_json(const Manifest& manifest, Json& json) {
   bool any_cast = false;
   bool any_sha = false;
   const bool in_parts = manifest.layout == kSafetensorsLayout;
+  std::unordered_map<std::string_view, std::uint64_t> part_number;
   for (const ManifestPart& item : manifest.parts) {
+    part_number.emplace(item.name, parts.size());
     parts.emplace_back(Json::Object{{"name", item.name},
                                     {"bytes", item.bytes},
                                     {"header_bytes", item.header_bytes},
@@ -218,9 +232,9 @@ void columns_to_json(const Manifest& manifest, Json& json) {
     dtype.emplace_back(dtype_name(array.stored.dtype));
     shape.push_back(shape_to_json(array.stored.shape));
     if (in_parts) {
-      const auto found = std::ranges::find(manifest.parts, array.stored.key, &ManifestPart::name);
-      part.emplace_back(static_cast<std::uint64_t>(found - manifest.parts.begin()));
-      offset.emplace_back(array.stored.offset);
+      const std::uint64_t number = part_number.at(array.stored.key);
+      part.emplace_back(number);
+      offset.emplace_back(array.stored.offset - manifest.parts[number].header_bytes);
     } else {
       chunk.push_back(shape_to_json(array.stored.chunk_shape));
       codec.emplace_back(codec_number(codecs, array.stored.codec.config()));
@@ -256,7 +270,8 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
   CAIRN_TRY_ASSIGN(manifest.parts, parts_from_json(json));
   CAIRN_TRY_ASSIGN(SumReader sums, sums_from_json(json));
   const Json* codecs = json.find("codecs");
-  if (!in_parts && (codecs == nullptr || codecs->array() == nullptr)) return manifest_member_error("codecs");
+  if (!in_parts && (codecs == nullptr || codecs->array() == nullptr))
+    return manifest_member_error("codecs");
   manifest.arrays.reserve(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) {
     ManifestArray array;

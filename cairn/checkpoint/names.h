@@ -21,6 +21,9 @@ constexpr std::string_view kAttemptPrefix = ".cairn-";
 constexpr std::string_view kZarr2Layout = "zarr2";
 constexpr std::string_view kSafetensorsLayout = "safetensors";
 
+/// Key in `__metadata__` of a bare safetensors file under which its manifest stands.
+constexpr std::string_view kEmbeddedManifest = "cairn";
+
 /// A prefix names one tree of a checkpoint; "." in it becomes a directory, as in the reference
 /// system. `invalid_argument` (prefix/invalid) for a name that would leave the checkpoint, hide in
 /// it (a leading dot) or meet one of our own files. "" is the tree without a prefix.

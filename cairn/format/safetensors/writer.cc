@@ -9,22 +9,26 @@
 
 namespace cairn::format::safetensors {
 
-Writer::Writer(Header header, std::unique_ptr<storage::ObjectWriter> out)
+Writer::Writer(Header header, std::string text, bool header_last,
+               std::unique_ptr<storage::ObjectWriter> out)
     : header_(std::move(header)),
+      text_(std::move(text)),
+      header_last_(header_last),
       out_(std::move(out)),
       written_(std::make_unique<std::atomic<std::uint64_t>>(0)) {}
 
 Result<Writer> Writer::create(storage::Store& store, std::string_view key,
                               std::vector<Tensor> tensors, const Metadata& metadata) {
-  CAIRN_TRY_ASSIGN(const std::string text, make_header(tensors, metadata));
+  CAIRN_TRY_ASSIGN(std::string text, make_header(tensors, metadata));
   Header header;
   header.metadata = metadata;
   header.data_start = text.size();
   header.data_bytes = tensors.empty() ? 0 : tensors.back().end;
   header.tensors = std::move(tensors);
   CAIRN_TRY_ASSIGN(auto out, store.create(key, header.data_start + header.data_bytes));
-  CAIRN_TRY(out->write_at(0, as_bytes(text)));
-  return Writer(std::move(header), std::move(out));
+  const bool header_last = store.capabilities().random_write;
+  if (!header_last) CAIRN_TRY(out->write_at(0, as_bytes(text)));
+  return Writer(std::move(header), std::move(text), header_last, std::move(out));
 }
 
 Result<void> Writer::write(const Tensor& tensor, std::uint64_t offset, ByteSpan bytes) {
@@ -41,6 +45,22 @@ Result<void> Writer::write(const Tensor& tensor, std::uint64_t offset, ByteSpan 
   return {};
 }
 
+Result<void> Writer::set_metadata(const Metadata& metadata) {
+  if (!header_last_) {
+    return Error(Code::kFailedPrecondition, "safetensors/header-written",
+                 "the header is in the store already");
+  }
+  CAIRN_TRY_ASSIGN(std::string text, make_header(header_.tensors, metadata));
+  if (text.size() != text_.size()) {
+    return Error(
+        Code::kInvalidArgument, "safetensors/metadata-length",
+        fmt::format("the header would have {} bytes instead of {}", text.size(), text_.size()));
+  }
+  text_ = std::move(text);
+  header_.metadata = metadata;
+  return {};
+}
+
 Result<void> Writer::finish() {
   const std::uint64_t written = written_->load(std::memory_order_relaxed);
   if (written != header_.data_bytes) {
@@ -48,6 +68,7 @@ Result<void> Writer::finish() {
         Code::kFailedPrecondition, "safetensors/incomplete",
         fmt::format("{} bytes were written of tensors of {} bytes", written, header_.data_bytes));
   }
+  if (header_last_) CAIRN_TRY(out_->write_at(0, as_bytes(text_)));
   return out_->finish();
 }
 

@@ -28,13 +28,22 @@ class Writer {
   /// Stored bytes (packed where the type packs) of one of tensors(), from `offset` within it; each
   /// byte once. `invalid_argument` (safetensors/out-of-range).
   Result<void> write(const Tensor& tensor, std::uint64_t offset, ByteSpan bytes);
+  /// Other texts under the same keys, known only now that the data is written (checksums, say).
+  /// `invalid_argument` (safetensors/metadata-length) unless the header keeps its length;
+  /// `failed_precondition` (safetensors/header-written) where the store takes bytes in order only.
+  Result<void> set_metadata(const Metadata& metadata);
+  /// Length field and padded JSON, as they are or will be in the file.
+  const std::string& header_text() const { return text_; }
   /// Makes the file visible. `failed_precondition` (safetensors/incomplete) if bytes are missing.
   Result<void> finish();
 
  private:
-  Writer(Header header, std::unique_ptr<storage::ObjectWriter> out);
+  Writer(Header header, std::string text, bool header_last,
+         std::unique_ptr<storage::ObjectWriter> out);
 
   Header header_;
+  std::string text_;
+  bool header_last_;
   std::unique_ptr<storage::ObjectWriter> out_;
   std::unique_ptr<std::atomic<std::uint64_t>> written_;  // apart, so that a Writer can move
 };

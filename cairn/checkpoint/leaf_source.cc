@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/leaf_source.h"
+
+#include <utility>
+
+#include "cairn/array/cast.h"
+#include "cairn/array/flat_range.h"
+#include "cairn/array/strided_copy.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+std::int64_t byte_offset(const Shape& index, const Strides& strides) {
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * strides[d];
+  return offset;
+}
+
+}  // namespace
+
+std::uint64_t LeafSource::scratch_bytes(std::uint64_t elements) const {
+  const std::uint64_t gathered = elements * item_size(array_.dtype());
+  return dtype_ == array_.dtype() ? gathered : gathered + elements * item_size(dtype_);
+}
+
+// `to` is where the element at box.begin goes.
+void LeafSource::gather(const Box& box, std::byte* to, const Strides& strides) const {
+  const std::size_t item = item_size(array_.dtype());
+  for (const Shard& shard : array_.shards()) {
+    const Box& held = array_.box_of(shard);
+    const Box common = box.intersect(held);
+    if (common.empty()) continue;
+    const Array part = shard.data.slice(common.relative_to(held.begin));
+    std::byte* target = to + byte_offset(common.relative_to(box.begin).begin, strides);
+    copy_strided(part.shape(), item, {part.data(), &part.strides()}, {target, &strides});
+  }
+}
+
+Result<ByteSpan> LeafSource::cast(Buffer gathered, Buffer& scratch) const {
+  if (dtype_ == array_.dtype()) {
+    scratch = std::move(gathered);
+    return scratch.bytes();
+  }
+  const std::size_t elements = gathered.size() / item_size(array_.dtype());
+  CAIRN_TRY_ASSIGN(scratch, Buffer::allocate(elements * item_size(dtype_)));
+  cast_elements(array_.dtype(), gathered.bytes(), dtype_, scratch.mutable_bytes());
+  return scratch.bytes();
+}
+
+Result<ByteSpan> LeafSource::range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const {
+  const std::size_t item = item_size(array_.dtype());
+  if (array_.whole() && array_.array().dense()) {
+    const ByteSpan bytes = array_.array().bytes().subspan(begin * item, (end - begin) * item);
+    if (dtype_ == array_.dtype()) return bytes;
+    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item_size(dtype_)));
+    cast_elements(array_.dtype(), bytes, dtype_, scratch.mutable_bytes());
+    return scratch.bytes();
+  }
+  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros((end - begin) * item));
+  const Strides strides = dense_strides(array_.shape(), item);
+  for (const Box& box : flat_range_boxes(array_.shape(), begin, end)) {
+    const std::uint64_t first = flat_index(array_.shape(), box.begin) - begin;
+    gather(box, gathered.mutable_bytes().data() + first * item, strides);
+  }
+  return cast(std::move(gathered), scratch);
+}
+
+Result<ByteSpan> LeafSource::chunk(const Box& box, const Shape& chunk_shape,
+                                   Buffer& scratch) const {
+  if (box.shape() == chunk_shape && is_flat(array_.shape(), box) && array_.whole() &&
+      array_.array().dense()) {
+    const std::uint64_t first = flat_index(array_.shape(), box.begin);
+    return range(first, first + box.elements(), scratch);
+  }
+  const std::size_t item = item_size(array_.dtype());
+  const std::uint64_t bytes = Box::whole(chunk_shape).elements() * item;
+  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros(bytes));
+  const Strides strides = dense_strides(chunk_shape, item);
+  gather(box, gathered.mutable_bytes().data(), strides);
+  return cast(std::move(gathered), scratch);
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/load_plan.h"
+
+#include <algorithm>
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+struct Range {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+/// The bytes of a box inside a dense C-order chunk, as runs that are at least `gap` apart.
+/// Dimensions are folded from the inside out while steps along them leave gaps smaller than that,
+/// so that the number of runs is bounded by the bytes between them and not by the rows.
+class Runs {
+ public:
+  Runs(const Shape& chunk, const Box& box, std::size_t item, std::uint64_t gap) {
+    run_ = item;
+    std::uint64_t step = item;
+    for (std::size_t d = chunk.size(); d-- > 0;) {
+      const auto count = static_cast<std::uint64_t>(box.end[d] - box.begin[d]);
+      first_ += static_cast<std::uint64_t>(box.begin[d]) * step;
+      if (count > 1) {
+        if (counts_.empty() && step - run_ < gap) {
+          run_ += (count - 1) * step;
+        } else {
+          counts_.push_back(count);
+          steps_.push_back(step);
+        }
+      }
+      step *= static_cast<std::uint64_t>(chunk[d]);
+    }
+  }
+
+  std::uint64_t size() const {
+    std::uint64_t runs = 1;
+    for (const std::uint64_t count : counts_) runs *= count;
+    return runs;
+  }
+
+  Range run(std::uint64_t n) const {
+    std::uint64_t begin = first_;
+    for (std::size_t d = 0; d < counts_.size(); ++d) {  // innermost first
+      begin += n % counts_[d] * steps_[d];
+      n /= counts_[d];
+    }
+    return {begin, begin + run_};
+  }
+
+ private:
+  std::uint64_t first_ = 0;
+  std::uint64_t run_ = 0;
+  std::vector<std::uint64_t> counts_;
+  std::vector<std::uint64_t> steps_;
+};
+
+class Planner {
+ public:
+  Planner(const std::vector<WantedBox>& wanted, bool check) : wanted_(wanted), check_(check) {}
+
+  LoadPlan plan() {
+    for (std::size_t i = 0; i < wanted_.size(); ++i) {
+      const WantedBox& want = wanted_[i];
+      if (want.box.empty()) continue;
+      plan_.wanted_bytes += want.box.elements() * item_size(want.array->stored.dtype);
+      each_chunk(i);
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  // Visits the chunks that meet the box, in C order of the grid.
+  void each_chunk(std::size_t i) {
+    const format::StoredArray& stored = wanted_[i].array->stored;
+    const Box& box = wanted_[i].box;
+    const Shape grid = stored.grid();
+    Shape first(grid.size());
+    Shape last(grid.size());
+    for (std::size_t d = 0; d < grid.size(); ++d) {
+      first[d] = box.begin[d] / stored.chunk_shape[d];
+      last[d] = (box.end[d] - 1) / stored.chunk_shape[d];
+    }
+    Shape at = first;
+    while (true) {
+      std::uint64_t n = 0;
+      for (std::size_t d = 0; d < grid.size(); ++d) {
+        n = n * static_cast<std::uint64_t>(grid[d]) + static_cast<std::uint64_t>(at[d]);
+      }
+      add_chunk(i, n);
+      std::size_t d = grid.size();
+      while (d > 0 && at[d - 1] == last[d - 1]) {
+        --d;
+        at[d] = first[d];
+      }
+      if (d == 0) return;
+      ++at[d - 1];
+    }
+  }
+
+  void add_chunk(std::size_t i, std::uint64_t chunk) {
+    const ManifestArray& array = *wanted_[i].array;
+    const format::StoredArray& stored = array.stored;
+    const bool summed = !array.sums.empty();
+    if (!reads_by_range(stored)) {
+      const std::uint64_t length = summed              ? array.sums.lengths()[chunk]
+                                   : stored.one_object ? stored.chunk_bytes()
+                                                       : kToTheEnd;
+      plan_.jobs.push_back({i, chunk, 0, length});
+      plan_.bytes += length == kToTheEnd ? stored.chunk_bytes() : length;
+      return;
+    }
+    const Box cells = stored.chunk_box(chunk);
+    const Box local = cells.intersect(wanted_[i].box).relative_to(cells.begin);
+    const std::uint64_t block = check_ && summed ? array.sums.block_bytes() : 1;
+    const Runs runs(stored.chunk_shape, local, item_size(stored.dtype),
+                    std::max(block, kCoalesceBytes));
+    Range open{0, 0};
+    for (std::uint64_t n = 0; n < runs.size(); ++n) {
+      Range range = runs.run(n);
+      range.begin = range.begin / block * block;
+      range.end = std::min((range.end + block - 1) / block * block, stored.chunk_bytes());
+      if (range.begin <= open.end && open.end != 0) {
+        open.end = std::max(open.end, range.end);
+      } else {
+        add_range(i, chunk, open);
+        open = range;
+      }
+    }
+    add_range(i, chunk, open);
+  }
+
+  void add_range(std::size_t i, std::uint64_t chunk, Range range) {
+    while (range.begin < range.end) {
+      // Pieces end on multiples of the piece size, which are block and element boundaries too.
+      const std::uint64_t cut = (range.begin / kReadPieceBytes + 1) * kReadPieceBytes;
+      const std::uint64_t end = std::min(range.end, cut);
+      plan_.jobs.push_back({i, chunk, range.begin, end});
+      plan_.bytes += end - range.begin;
+      range.begin = end;
+    }
+  }
+
+  const std::vector<WantedBox>& wanted_;
+  const bool check_;
+  LoadPlan plan_;
+};
+
+}  // namespace
+
+bool reads_by_range(const format::StoredArray& array) {
+  return array.plain() && !(array.fortran_order && array.shape.size() > 1);
+}
+
+LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check) {
+  return Planner(wanted, check).plan();
+}
+
+}  // namespace cairn::inline checkpoint

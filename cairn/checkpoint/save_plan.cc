@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/checked.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/format/safetensors/header.h"
+#include "cairn/format/zarr2/metadata.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+constexpr std::uint64_t kSmallestForcedChunk = 64 * kKiB;
+
+std::uint64_t bytes_of(const Shape& shape, std::size_t item_size) {
+  std::uint64_t bytes = item_size;
+  for (const Index size : shape) bytes *= static_cast<std::uint64_t>(size);
+  return bytes;
+}
+
+Index smallest_factor(Index value) {
+  for (Index factor = 2; factor * factor <= value && factor <= 1024; ++factor) {
+    if (value % factor == 0) return factor;
+  }
+  return value;
+}
+
+struct Cuts {
+  Shape step;              // greatest size that divides all cuts of each dimension
+  std::vector<bool> free;  // no cut inside: chunks may hang over the end
+};
+
+Cuts find_cuts(const ShardedArray& array) {
+  Cuts cuts{Shape(array.shape().size(), 0), std::vector<bool>(array.shape().size(), true)};
+  for (const Placement& placement : array.placements()) {
+    for (std::size_t d = 0; d < cuts.step.size(); ++d) {
+      for (const Index at : {placement.box.begin[d], placement.box.end[d]}) {
+        if (at == 0 || at == array.shape()[d]) continue;
+        cuts.step[d] = std::gcd(cuts.step[d], at);
+        cuts.free[d] = false;
+      }
+    }
+  }
+  for (std::size_t d = 0; d < cuts.step.size(); ++d) {
+    if (cuts.free[d]) cuts.step[d] = std::max<Index>(array.shape()[d], 1);
+  }
+  return cuts;
+}
+
+// Splits the outermost free dimension first, so that a chunk stays one run of the caller's memory;
+// then halves (or thirds, ...) of the others. Returns false when nothing is left to split.
+bool split_once(const Cuts& cuts, Shape& chunk, std::uint64_t pieces) {
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    if (!cuts.free[d] || chunk[d] == 1) continue;
+    const auto parts =
+        static_cast<Index>(std::min<std::uint64_t>(pieces, static_cast<std::uint64_t>(chunk[d])));
+    chunk[d] = ceil_div(chunk[d], parts);
+    return true;
+  }
+  std::size_t best = chunk.size();
+  for (std::size_t d = 0; d < chunk.size(); ++d) {
+    if (chunk[d] == 1) continue;
+    if (best == chunk.size() || smallest_factor(chunk[d]) < smallest_factor(chunk[best])) best = d;
+  }
+  if (best == chunk.size()) return false;
+  chunk[best] /= smallest_factor(chunk[best]);
+  return true;
+}
+
+Result<void> check_dtype(DType dtype, std::string_view layout) {
+  if (layout == kZarr2Layout) {
+    CAIRN_TRY(format::zarr2::dtype_string(dtype));
+  } else {
+    CAIRN_TRY(format::safetensors::dtype_string(dtype));
+  }
+  return {};
+}
+
+Result<PlannedArray> plan_array(const KeyPath& path, const ShardedArray& source,
+                                const PlanOptions& options) {
+  PlannedArray planned{path, &source, {}, {}};
+  format::StoredArray& stored = planned.stored;
+  stored.dtype = source.dtype();
+  stored.shape = source.shape();
+  if (options.float_dtype && is_float(source.dtype()) && *options.float_dtype != source.dtype()) {
+    stored.dtype = *options.float_dtype;
+    planned.cast_from = source.dtype();
+  }
+  CAIRN_TRY(check_dtype(stored.dtype, options.layout));
+  if (options.layout == kZarr2Layout) {
+    stored.codec = options.codec;
+    CAIRN_TRY_ASSIGN(stored.chunk_shape,
+                     choose_chunk_shape(source, item_size(stored.dtype), options.chunk_bytes));
+  } else {
+    stored.one_object = true;
+    stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;
+    stored.chunk_shape = stored.shape;
+    for (Index& size : stored.chunk_shape) size = std::max<Index>(size, 1);
+  }
+  return planned;
+}
+
+}  // namespace
+
+Result<Shape> choose_chunk_shape(const ShardedArray& array, std::size_t item_size,
+                                 std::uint64_t chunk_bytes) {
+  const Cuts cuts = find_cuts(array);
+  Shape chunk = cuts.step;
+  const bool cut = !std::ranges::all_of(cuts.free, std::identity());
+  if (cut && bytes_of(chunk, item_size) < kSmallestForcedChunk &&
+      bytes_of(chunk, item_size) * array.placements().size() < array.nbytes()) {
+    return Error(
+        Code::kInvalidArgument, "plan/uneven-cuts",
+        fmt::format(
+            "the boxes of this array of shape {} are cut so unevenly that chunks would be {}; "
+            "save it as safetensors, or split it evenly",
+            to_string(array.shape()), to_string(chunk)));
+  }
+  const std::uint64_t limit = std::max<std::uint64_t>(chunk_bytes, item_size);
+  while (bytes_of(chunk, item_size) > limit) {
+    if (!split_once(cuts, chunk, ceil_div(bytes_of(chunk, item_size), limit))) break;
+  }
+  return chunk;
+}
+
+Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leaves,
+                                              const PlanOptions& options) {
+  std::vector<PlannedArray> arrays;
+  arrays.reserve(leaves.size());
+  for (const NamedLeaf& leaf : leaves) {
+    const auto* source = std::get_if<ShardedArray>(&leaf.leaf);
+    if (source == nullptr) continue;
+    CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, *source, options).in([&] {
+      return "leaf " + leaf.path.text();
+    }));
+    arrays.push_back(std::move(planned));
+  }
+  return arrays;
+}
+
+}  // namespace cairn::inline checkpoint
