@@ -10,6 +10,7 @@
 #include "cairn/base/checked.h"
 #include "cairn/base/human.h"
 #include "cairn/format/chunk_codec.h"
+#include "cairn/format/zarr2/compressor.h"
 #include "cairn/format/zarr2/dtype.h"
 #include "cairn/format/zarr2/fill_value.h"
 #include "cairn/format/zarr2/shown.h"
@@ -189,7 +190,9 @@ Result<void> parse_codec(const Json& root, StoredArray& array) {
                                shown(*filters)));
     }
   }
-  if (const Json* compressor = root.find("compressor")) array.codec = CodecSpec(*compressor);
+  if (const Json* compressor = root.find("compressor")) {
+    array.codec = CodecSpec(plain_levels(*compressor));
+  }
   return {};
 }
 
