@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Checkpoint`: what lies at a path, opened by its metadata alone. `load.h`, `verify.h`, `diff.h`
+// and `stats.h` read its arrays.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cairn/checkpoint/manifest.h"
+#include "cairn/checkpoint/record.h"
+#include "cairn/checkpoint/runtime.h"
+#include "cairn/storage/store.h"
+#include "cairn/tree/value.h"
+
+namespace cairn::inline checkpoint {
+
+/// One tree of an opened checkpoint. Threading: compatible.
+struct OpenedPrefix {
+  std::string name;  ///< "" for a tree without a prefix
+  /// A checkpoint of another system has no structure (null) and no sums; the rest is filled in from
+  /// its own metadata.
+  Manifest manifest;
+  bool foreign = false;
+  std::vector<std::string> names;  ///< of each array as stored: directory or tensor name
+  std::vector<std::pair<KeyPath, Value>> values;  ///< leaves that are not arrays
+  std::shared_ptr<storage::Store> store;          ///< where the arrays' keys resolve
+
+  /// Index of the array with this path; nothing if there is none.
+  std::optional<std::size_t> find(const KeyPath& path) const;
+};
+
+/// Threading: compatible.
+struct Checkpoint {
+  std::string path;
+  /// "cairn zarr2", "cairn safetensors", "tensorstore index", "safetensors", "zarr2 array", "zarr2
+  /// arrays".
+  std::string kind;
+  std::vector<OpenedPrefix> prefixes;
+  std::optional<Record> record;    ///< of ours
+  std::vector<std::string> notes;  ///< for a person: torn attempts, what could not be checked
+
+  /// The one that is meant: by name, or the only one. `not_found` (load/prefix-missing) and
+  /// `invalid_argument` (load/prefix-ambiguous), both with the list of those there.
+  Result<const OpenedPrefix*> prefix(const std::optional<std::string>& name) const;
+};
+
+/// Opens a checkpoint directory (ours, the reference system's, bare zarr v2 arrays), one array
+/// directory, a
+/// `.safetensors` file, its index, or a folder with parts. Reads metadata only; follows symbolic
+/// links; takes no lock and needs no write permission. `not_found` (checkpoint/not-found),
+/// `failed_precondition` (checkpoint/not-a-checkpoint, with what was looked for), `corrupt` and
+/// `unimplemented` as the parsers say.
+Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime);
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// zarr v2 arrays of JAX and of the reference system: by its index, alone, or found by looking.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/bytes.h"
+#include "cairn/checkpoint/layout/eformer_index.h"
+#include "cairn/checkpoint/layout/open.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/format/open.h"
+#include "cairn/format/zarr2/metadata.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+std::vector<std::string> split_path(std::string_view path) {
+  std::vector<std::string> parts;
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    parts.emplace_back(path.substr(0, slash));
+    path = slash == std::string_view::npos ? "" : path.substr(slash + 1);
+  }
+  return parts;
+}
+
+/// Opens arrays by their directories; key paths are what follows `below` in them.
+Result<OpenedPrefix> open_directories(const Place& place, std::string name,
+                                      const std::string& below,
+                                      std::vector<std::string> directories, Runtime& runtime) {
+  OpenedPrefix prefix;
+  prefix.name = std::move(name);
+  prefix.foreign = true;
+  prefix.store = place.store;
+  prefix.manifest.layout = kZarr2Layout;
+  prefix.manifest.prefix = prefix.name;
+  prefix.manifest.arrays.resize(directories.size());
+  CAIRN_TRY(
+      for_each_index(runtime.executor(), directories.size(), [&](std::size_t i) -> Result<void> {
+        const std::string& directory = directories[i];
+        ManifestArray& array = prefix.manifest.arrays[i];
+        CAIRN_TRY_ASSIGN(array.stored, format::open_array(*place.store, directory).in([&] {
+          return "array " + directory;
+        }));
+        const bool inside = directory == below || directory.starts_with(below + "/");
+        const std::size_t skip =
+            below.empty() || !inside ? 0 : std::min(directory.size(), below.size() + 1);
+        array.path = KeyPath(split_path(std::string_view(directory).substr(skip)));
+        return {};
+      }));
+  prefix.names = std::move(directories);
+  return prefix;
+}
+
+std::vector<std::string> directories_of(const std::vector<IndexedArray>& arrays) {
+  std::vector<std::string> directories;
+  directories.reserve(arrays.size());
+  for (const IndexedArray& array : arrays) directories.push_back(array.path);
+  return directories;
+}
+
+Result<std::optional<EformerIndex>> read_index(const Place& place) {
+  if (!std::ranges::binary_search(place.files, std::string(kIndexName)))
+    return std::optional<EformerIndex>();
+  CAIRN_TRY_ASSIGN(const Buffer text,
+                   storage::read_all(*place.store, kIndexName, kMaxEformerIndexBytes));
+  CAIRN_TRY_ASSIGN(auto index, parse_eformer_index(as_text(text.bytes())));
+  return std::optional(std::move(index));
+}
+
+std::string unchecked_note(std::string_view what) {
+  return fmt::format("{}: nothing could be checked but that it decodes", what);
+}
+
+}  // namespace
+
+Result<std::vector<OpenedPrefix>> open_indexed(const Place& place,
+                                               const std::vector<std::string>& known,
+                                               Runtime& runtime) {
+  std::vector<OpenedPrefix> prefixes;
+  CAIRN_TRY_ASSIGN(const auto index, read_index(place));
+  if (!index) return prefixes;
+  const auto is_known = [&](const std::string& name) {
+    return std::ranges::find(known, name) != known.end();
+  };
+  if (index->arrays && !is_known("")) {
+    CAIRN_TRY_ASSIGN(auto prefix,
+                     open_directories(place, "", "", directories_of(*index->arrays), runtime));
+    prefixes.push_back(std::move(prefix));
+  }
+  for (const IndexedPrefix& indexed : index->prefixes) {
+    if (is_known(indexed.name)) continue;
+    CAIRN_TRY_ASSIGN(auto prefix,
+                     open_directories(place, indexed.name, prefix_directory(indexed.name),
+                                      directories_of(indexed.arrays), runtime));
+    prefixes.push_back(std::move(prefix));
+  }
+  return prefixes;
+}
+
+Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(auto prefixes, open_indexed(place, {}, runtime));
+  if (prefixes.empty()) return std::optional<Checkpoint>();
+  Checkpoint checkpoint;
+  checkpoint.kind = "tensorstore index";
+  checkpoint.prefixes = std::move(prefixes);
+  checkpoint.notes.push_back(unchecked_note("written by another system"));
+  return std::optional(std::move(checkpoint));
+}
+
+Result<std::optional<Checkpoint>> open_single_array(const Place& place, Runtime& runtime) {
+  if (!std::ranges::binary_search(place.files, std::string(format::zarr2::kMetadataName))) {
+    return std::optional<Checkpoint>();
+  }
+  Checkpoint checkpoint;
+  checkpoint.kind = "zarr2 array";
+  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place, "", "", {""}, runtime));
+  checkpoint.prefixes.push_back(std::move(prefix));
+  checkpoint.notes.push_back(unchecked_note("one array without a manifest"));
+  return std::optional(std::move(checkpoint));
+}
+
+Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const auto entries, place.store->list("", true));
+  const std::string suffix = "/" + std::string(format::zarr2::kMetadataName);
+  std::vector<std::string> directories;
+  for (const storage::ListEntry& entry : entries) {
+    if (!entry.key.ends_with(suffix) || entry.key.starts_with(kAttemptPrefix)) continue;
+    directories.push_back(entry.key.substr(0, entry.key.size() - suffix.size()));
+  }
+  if (directories.empty()) return std::optional<Checkpoint>();
+  Checkpoint checkpoint;
+  checkpoint.kind = "zarr2 arrays";
+  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place, "", "", std::move(directories), runtime));
+  checkpoint.prefixes.push_back(std::move(prefix));
+  checkpoint.notes.push_back(unchecked_note("arrays without an index"));
+  return std::optional(std::move(checkpoint));
+}
+
+}  // namespace cairn::inline checkpoint

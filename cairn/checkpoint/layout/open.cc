@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/layout/open.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cairn/base/uri.h"
+#include "cairn/storage/open.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+using Opener = Result<std::optional<Checkpoint>> (*)(const Place&, Runtime&);
+
+constexpr Opener kLayouts[] = {
+    open_committed, open_single_array, open_eformer, open_safetensors, open_loose_arrays,
+};
+
+bool parses_as_path(const std::string& name) {
+  const auto path = KeyPath::parse(name);
+  return path && path->text() == name && !path->empty();
+}
+
+}  // namespace
+
+Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
+  for (const Opener open : kLayouts) {
+    CAIRN_TRY_ASSIGN(auto found, open(place, runtime));
+    if (!found) continue;
+    found->path = place.path;
+    return *std::move(found);
+  }
+  return Error(
+      Code::kFailedPrecondition, "checkpoint/not-a-checkpoint",
+      "there is no checkpoint here: no cairn.json, tensorstore_index.json, .safetensors file or "
+      ".zarray was found");
+}
+
+std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names) {
+  std::vector<KeyPath> paths;
+  paths.reserve(names.size());
+  if (std::ranges::all_of(names, parses_as_path)) {
+    for (const std::string& name : names) paths.push_back(*KeyPath::parse(name));
+    auto sorted = paths;
+    std::ranges::sort(sorted);
+    const auto begins_with = [](const KeyPath& a, const KeyPath& b) {
+      return b.parts().size() >= a.parts().size() &&
+             std::equal(a.parts().begin(), a.parts().end(), b.parts().begin());
+    };
+    if (std::ranges::adjacent_find(sorted, begins_with) == sorted.end()) return paths;
+    paths.clear();
+  }
+  for (const std::string& name : names) paths.push_back(KeyPath({name}));
+  return paths;
+}
+
+std::optional<std::size_t> OpenedPrefix::find(const KeyPath& path) const {
+  const auto& arrays = manifest.arrays;
+  const auto found = std::ranges::find(arrays, path, &ManifestArray::path);
+  if (found == arrays.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - arrays.begin());
+}
+
+Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>& name) const {
+  std::string there;
+  for (const OpenedPrefix& prefix : prefixes) {
+    if (name ? prefix.name == *name : prefixes.size() == 1) return &prefix;
+    there += fmt::format("{}{}", there.empty() ? "" : ", ",
+                         prefix.name.empty() ? "(no prefix)" : prefix.name);
+  }
+  if (name) {
+    return Error(Code::kNotFound, "load/prefix-missing",
+                 fmt::format("prefix '{}' not found in {}; it has: {}", *name, path, there));
+  }
+  return Error(Code::kInvalidArgument, "load/prefix-ambiguous",
+               fmt::format("{} has several prefixes; choose one of: {}", path, there));
+}
+
+namespace {
+
+Result<Checkpoint> open_file(const Uri& uri, Runtime& runtime) {
+  const std::size_t slash = uri.path.rfind('/');
+  const std::string name = uri.path.substr(slash == std::string::npos ? 0 : slash + 1);
+  Uri parent = uri;
+  parent.path =
+      slash == std::string::npos ? "." : uri.path.substr(0, std::max<std::size_t>(slash, 1));
+  CAIRN_TRY_ASSIGN(
+      std::shared_ptr<storage::Store> store,
+      storage::open_store(parent, {.file_system = &runtime.file_system(), .create = false}));
+  if (name.ends_with(".safetensors.index.json")) {
+    // The set it belongs to, and nothing else of the folder.
+    const Place place{uri.to_string(), std::nullopt, store, {name}};
+    return open_layout(place, runtime);
+  }
+  CAIRN_TRY_ASSIGN(auto prefix, open_safetensors_file(store, name));
+  Checkpoint checkpoint;
+  checkpoint.path = uri.to_string();
+  checkpoint.kind = prefix.foreign ? "safetensors" : "cairn safetensors";
+  checkpoint.prefixes.push_back(std::move(prefix));
+  return checkpoint;
+}
+
+Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(
+      std::shared_ptr<storage::Store> store,
+      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = false}));
+  Place place{uri.to_string(), std::nullopt, store, {}};
+  if (uri.scheme == "file") place.directory = uri.path;
+  CAIRN_TRY_ASSIGN(const auto entries, store->list("", false));
+  for (const storage::ListEntry& entry : entries) {
+    if (!entry.directory) place.files.push_back(entry.key);
+  }
+  return open_layout(place, runtime);
+}
+
+Result<bool> is_file(const Uri& uri, Runtime& runtime) {
+  if (uri.scheme != "file") return uri.path.ends_with(".safetensors");
+  auto info = runtime.file_system().stat(nullptr, uri.path, true);
+  if (info) return info->kind == storage::FileKind::kFile;
+  if (info.error().code() != Code::kNotFound) return std::move(info).error();
+  return Error(Code::kNotFound, "checkpoint/not-found", fmt::format("{} does not exist", uri.path));
+}
+
+}  // namespace
+
+Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
+  return (file ? open_file(uri, runtime) : open_directory(uri, runtime)).in([&] {
+    return "opening " + path;
+  });
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What lies in a directory: one row a layout in open.cc, asked in order.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/checkpoint.h"
+
+namespace cairn::inline checkpoint {
+
+/// A directory (or bucket folder) that is being opened.
+struct Place {
+  std::string path;                       ///< as the user gave it
+  std::optional<std::string> directory;   ///< on a file system: its path
+  std::shared_ptr<storage::Store> store;  ///< rooted at it
+  std::vector<std::string> files;         ///< names directly in it, sorted
+};
+
+/// Asks each layout; the first that answers wins. `failed_precondition`
+/// (checkpoint/not-a-checkpoint).
+Result<Checkpoint> open_layout(const Place& place, Runtime& runtime);
+
+/// The rows. Each returns nothing if the directory is not its own.
+Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& runtime);
+Result<std::optional<Checkpoint>> open_single_array(const Place& place, Runtime& runtime);
+Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runtime);
+Result<std::optional<Checkpoint>> open_safetensors(const Place& place, Runtime& runtime);
+Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime& runtime);
+
+/// Prefixes of tensorstore_index.json whose names are not in `known`.
+Result<std::vector<OpenedPrefix>> open_indexed(const Place& place,
+                                               const std::vector<std::string>& known,
+                                               Runtime& runtime);
+
+/// One safetensors file: with the manifest inside it, or as foreign.
+Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,
+                                           const std::string& name);
+
+/// Key paths for names that other systems chose: split at '.' if every name can be, and no leaf
+/// then stands where another has children; else each name is one part.
+std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names);
+
+}  // namespace cairn::inline checkpoint
