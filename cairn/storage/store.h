@@ -33,8 +33,8 @@ struct Capabilities {
 
 /// When put() may happen. At most one of the two.
 struct Condition {
-  bool absent = false;                    ///< only if the key is not there
-  std::optional<std::string> generation;  ///< only if the key is at this generation
+  bool absent = false;                                   ///< only if the key is not there
+  std::optional<std::string> generation = std::nullopt;  ///< only if the key is at this generation
 };
 
 /// An object open for reading, at one generation. Threading: safe.
