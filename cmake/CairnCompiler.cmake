@@ -19,7 +19,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   add_compile_options(-Wthread-safety)
 elseif(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 takes every optimised `"text" + std::string` for overlapping memory (GCC bug 105329).
-  add_compile_options(-Wno-restrict)
+  add_compile_options($<$<CONFIG:Release>:-Wno-restrict>)
 endif()
 if(CAIRN_SANITIZE)
   add_compile_options(-fsanitize=${CAIRN_SANITIZE} -fno-sanitize-recover=all)
