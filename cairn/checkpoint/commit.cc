@@ -1,1 +1,339 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/commit.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+#include "cairn/checkpoint/attempts.h"
+#include "cairn/checkpoint/layout/eformer_index.h"
+#include "cairn/checkpoint/moves.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/storage/local/local_store.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+std::string new_attempt_id() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", random());
+  return id;
+}
+
+bool nests(std::string_view a, std::string_view b) {
+  return a == b || (b.size() > a.size() && b.starts_with(a) && b[a.size()] == '/');
+}
+
+bool overlap(std::string_view a, std::string_view b) { return nests(a, b) || nests(b, a); }
+
+Error nested_error(std::string_view a, std::string_view b) {
+  return Error(
+      Code::kInvalidArgument, "prefix/nested",
+      fmt::format("'{}' and '{}' would lie inside each other; choose names that do not nest", a,
+                  b));
+}
+
+std::optional<std::string> digest_of(const std::optional<std::string>& text) {
+  return text ? std::optional(sha256_hex(as_bytes(*text))) : std::nullopt;
+}
+
+Result<Record> read_record(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kRecordName), kMaxRecordBytes));
+  if (!text) return Record{};
+  return parse_record(*text);
+}
+
+std::string committed_by(const Record& record, std::string_view prefix) {
+  const RecordPrefix* found = record.find(prefix);
+  return found != nullptr ? found->attempt : std::string();
+}
+
+/// Names in the destination that are about to be replaced must be a checkpoint's: ours by the
+/// record, or another system's by the index or by being safetensors files.
+Result<void> check_replaceable(const Directory& dest, const std::string& name,
+                               const std::string& prefix) {
+  CAIRN_TRY_ASSIGN(const bool there, dest.exists(name));
+  if (!there || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"))
+    return {};
+  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kIndexName), kMaxEformerIndexBytes));
+  const auto index = text ? parse_eformer_index(*text) : Error(Code::kNotFound, "index/none", "");
+  if (index) {
+    const bool listed = prefix.empty()
+                            ? index->arrays.has_value()
+                            : std::ranges::any_of(index->prefixes, [&](const IndexedPrefix& p) {
+                                return p.name == prefix;
+                              });
+    if (listed) return {};
+  }
+  return Error(
+      Code::kAlreadyExists, "commit/foreign-entry",
+      fmt::format("{} exists and is no part of a checkpoint; nothing was touched: choose another "
+                  "prefix or directory, or move it away",
+                  dest.path_of(name)));
+}
+
+class FileAttempt final : public Attempt {
+ public:
+  FileAttempt(Directory dest, Clock& clock, AttemptFile file, std::chrono::nanoseconds lock_timeout)
+      : dest_(std::move(dest)),
+        clock_(clock),
+        file_(std::move(file)),
+        name_(std::string(kAttemptPrefix) + file_.id),
+        lock_timeout_(lock_timeout) {}
+
+  ~FileAttempt() override {
+    if (!born_ || decided_) return;
+    data_.reset();
+    const auto lock = DirectoryLock::acquire(dest_, clock_, std::chrono::seconds(1));
+    if (lock)
+      discard_attempt(dest_, name_).ignore_error("our lock goes with us: the next save removes it");
+  }
+
+  /// REQUIRES: the lock is held.
+  Result<void> be_born() {
+    // Prepared out of sight: nobody meets an attempt without its lock.
+    const std::string hidden = std::string(kTrashName) + "/" + file_.id;
+    CAIRN_TRY(dest_.make(hidden + "/new"));
+    CAIRN_TRY(dest_.make(hidden + "/old"));
+    const std::string path = hidden + "/" + std::string(kAttemptFile);
+    CAIRN_TRY_ASSIGN(alive_, dest_.open_file(path, true));
+    CAIRN_TRY_ASSIGN(const bool locked, alive_->try_lock());
+    if (!locked)
+      return Error(Code::kInternal, "commit/attempt-locked", "a new attempt is locked by another");
+    CAIRN_TRY(alive_->write_at(0, as_bytes(dump_attempt_file(file_))));
+    CAIRN_TRY(alive_->sync());
+    CAIRN_TRY(dest_.sync(hidden));
+    CAIRN_TRY(dest_.rename(hidden, name_));
+    born_ = true;
+    CAIRN_TRY(dest_.sync());
+    dest_.fs()
+        .remove_directory(nullptr, dest_.path_of(std::string(kTrashName)))
+        .ignore_error("others' leftovers may lie in it");
+    CAIRN_TRY_ASSIGN(data_, storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/new"),
+                                                      {.private_directory = true}));
+    return {};
+  }
+
+  const std::string& id() const override { return file_.id; }
+  storage::Store& data() override { return *data_; }
+
+  Result<void> commit(const CommitRequest& request) override {
+    CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest_, clock_, lock_timeout_));
+    CAIRN_TRY(finish_others());
+    CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
+    CAIRN_TRY(check_unchanged(before));
+    CAIRN_TRY(check_entries(request, before));
+    CAIRN_TRY_ASSIGN(const Outcome outcome, stage(request, before));
+    CAIRN_TRY(decide(outcome));
+    // The save has happened. What fails now is finished by whoever opens the directory for writing
+    // next.
+    finish_attempt(dest_, name_, outcome).ignore_error("readers read through the decided attempt");
+    return {};
+  }
+
+ private:
+  Result<void> finish_others() {
+    CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest_));
+    for (const FoundAttempt& other : attempts) {
+      if (other.view.state != AttemptState::kDecided) continue;
+      CAIRN_TRY(finish_attempt(dest_, other.directory, *other.outcome));
+    }
+    CAIRN_TRY_ASSIGN(const bool here, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
+    if (here) return {};
+    return Error(
+        Code::kCancelled, "commit/attempt-gone",
+        fmt::format("the attempt {} was removed while it was written", dest_.path_of(name_)));
+  }
+
+  Result<void> check_unchanged(const Record& now) const {
+    for (const auto& [prefix, before] : file_.prefixes) {
+      if (committed_by(now, prefix) == before) continue;
+      return Error(
+          Code::kAlreadyExists, "commit/prefix-changed",
+          fmt::format("prefix '{}' was saved by somebody else meanwhile; theirs stays", prefix));
+    }
+    return {};
+  }
+
+  Result<void> check_entries(const CommitRequest& request, const Record& before) const {
+    for (const CommitPrefix& prefix : request.prefixes) {
+      const RecordPrefix* replaced = before.find(prefix.record.name);
+      for (const std::string& entry : prefix.record.entries) {
+        CAIRN_TRY(check_against(entry, prefix.record.name, request, before));
+        const bool ours = replaced != nullptr &&
+                          std::ranges::find(replaced->entries, entry) != replaced->entries.end();
+        if (!ours) CAIRN_TRY(check_replaceable(dest_, entry, prefix.record.name));
+      }
+    }
+    return {};
+  }
+
+  static Result<void> check_against(const std::string& entry, const std::string& name,
+                                    const CommitRequest& request, const Record& before) {
+    const auto meets = [&](const RecordPrefix& other) {
+      return other.name != name && std::ranges::any_of(other.entries, [&](const std::string& e) {
+               return overlap(entry, e);
+             });
+    };
+    for (const CommitPrefix& other : request.prefixes) {
+      if (meets(other.record)) return nested_error(name, other.record.name);
+    }
+    for (const RecordPrefix& other : before.prefixes) {
+      const bool replaced = std::ranges::any_of(
+          request.prefixes, [&](const CommitPrefix& p) { return p.record.name == other.name; });
+      if (!replaced && meets(other)) return nested_error(name, other.name);
+    }
+    return {};
+  }
+
+  Result<Outcome> stage(const CommitRequest& request, const Record& before) {
+    Outcome outcome{.commit = true, .prefixes = {}, .out = {}, .in = {}, .files = {}, .mark = {}};
+    IndexChanges changes;
+    for (const CommitPrefix& prefix : request.prefixes) {
+      outcome.prefixes.push_back(prefix.record.name);
+      changes.emplace_back(prefix.record.name, prefix.arrays);
+      CAIRN_TRY(add_moves(prefix.record, before, outcome));
+    }
+    CAIRN_TRY_ASSIGN(const auto index, dest_.read(std::string(kIndexName), kMaxEformerIndexBytes));
+    if (const auto merged = merge_eformer_index(index, changes); merged && merged != index) {
+      CAIRN_TRY(stage_file(std::string(kIndexName), *merged, index, outcome));
+    }
+    if (request.checkpoint_metadata) {
+      const std::string name(kCheckpointMetadataName);
+      CAIRN_TRY_ASSIGN(const auto there, dest_.read(name, kMaxEformerIndexBytes));
+      CAIRN_TRY(stage_file(name, *request.checkpoint_metadata, there, outcome));
+    }
+    if (request.mark) {
+      CAIRN_TRY_ASSIGN(const auto there, dest_.read(std::string(kMarkName), kMaxAttemptFileBytes));
+      outcome.mark =
+          ReplacedFile{std::string(kMarkName), digest_of(there), digest_of(request.mark)};
+      CAIRN_TRY(dest_.write_synced(name_ + "/new/" + std::string(kStagedMark), *request.mark));
+    }
+    CAIRN_TRY(dest_.write_synced(name_ + "/new/" + std::string(kRecordName),
+                                 dump_record(merged_record(request, before))));
+    CAIRN_TRY(dest_.sync(name_ + "/new"));
+    return outcome;
+  }
+
+  Result<void> add_moves(const RecordPrefix& prefix, const Record& before, Outcome& outcome) const {
+    const RecordPrefix* replaced = before.find(prefix.name);
+    std::vector<std::string> out =
+        replaced != nullptr ? replaced->entries : std::vector<std::string>();
+    for (const std::string& entry : prefix.entries) {
+      CAIRN_TRY_ASSIGN(const bool ready, dest_.exists(name_ + "/new/" + entry));
+      if (!ready) {
+        return Error(Code::kInternal, "commit/entry-missing",
+                     fmt::format("'{}' was not written", entry));
+      }
+      outcome.in.push_back(entry);
+      CAIRN_TRY_ASSIGN(const bool there, dest_.exists(entry));
+      if (there && std::ranges::find(out, entry) == out.end()) out.push_back(entry);
+    }
+    outcome.out.insert(outcome.out.end(), out.begin(), out.end());
+    return {};
+  }
+
+  Result<void> stage_file(const std::string& name, const std::string& content,
+                          const std::optional<std::string>& there, Outcome& outcome) const {
+    outcome.files.push_back({name, digest_of(there), digest_of(content)});
+    return dest_.write_synced(name_ + "/new/" + name, content);
+  }
+
+  Record merged_record(const CommitRequest& request, Record record) const {
+    record.format = kFormatVersion;
+    record.writer = writer_name();
+    record.run_id = file_.run_id;
+    record.generation += 1;
+    if (request.step) record.step = request.step;
+    for (const CommitPrefix& prefix : request.prefixes) {
+      RecordPrefix entry = prefix.record;
+      entry.attempt = file_.id;
+      const auto found = std::ranges::find(record.prefixes, entry.name, &RecordPrefix::name);
+      if (found != record.prefixes.end()) {
+        *found = std::move(entry);
+      } else {
+        record.prefixes.push_back(std::move(entry));
+      }
+    }
+    record.committed.push_back(file_.id);
+    if (record.committed.size() > kRememberedAttempts)
+      record.committed.erase(record.committed.begin());
+    return record;
+  }
+
+  Result<void> decide(const Outcome& outcome) {
+    const std::string aside = name_ + "/outcome.tmp";
+    const std::string decided = name_ + "/" + std::string(kOutcomeFile);
+    CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
+    CAIRN_TRY(dest_.sync(name_));
+    CAIRN_TRY(dest_.link_exclusive(aside, decided));
+    decided_ = true;
+    return dest_.sync(name_).in("the save was decided but may not survive a power cut: save again");
+  }
+
+  Directory dest_;
+  Clock& clock_;
+  const AttemptFile file_;
+  const std::string name_;
+  const std::chrono::nanoseconds lock_timeout_;
+  bool born_ = false;
+  bool decided_ = false;
+  std::unique_ptr<storage::File> alive_;  // its lock says that we live
+  std::unique_ptr<storage::Store> data_;
+};
+
+Result<void> check_prefixes(const std::vector<std::string>& prefixes) {
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    CAIRN_TRY(check_prefix(prefixes[i]));
+    for (std::size_t j = 0; j < i; ++j) {
+      const std::string a = prefix_directory(prefixes[j]);
+      const std::string b = prefix_directory(prefixes[i]);
+      if (a == b || (!a.empty() && !b.empty() && overlap(a, b)))
+        return nested_error(prefixes[j], prefixes[i]);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& clock,
+                                                const std::string& path,
+                                                const AttemptOptions& options) {
+  CAIRN_TRY(check_prefixes(options.prefixes));
+  CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, path, true));
+  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, clock, options.lock_timeout));
+  CAIRN_TRY(recover_locked(dest));
+  CAIRN_TRY_ASSIGN(const Record record, read_record(dest));
+  AttemptFile file;
+  file.id = new_attempt_id();
+  file.writer = this_process();
+  file.started = format_timestamp(clock.wall());
+  file.run_id = options.run_id;
+  file.generation = record.generation;
+  CAIRN_TRY_ASSIGN(const auto mark, dest.read(std::string(kMarkName), kMaxAttemptFileBytes));
+  file.mark_sha256 = digest_of(mark);
+  for (const std::string& prefix : options.prefixes) {
+    file.prefixes.emplace_back(prefix, committed_by(record, prefix));
+    const std::string directory = prefix_directory(prefix);
+    if (!directory.empty() && record.find(prefix) == nullptr) {
+      CAIRN_TRY(check_replaceable(dest, directory, prefix));
+    }
+  }
+  auto attempt = std::make_unique<FileAttempt>(dest, clock, std::move(file), options.lock_timeout);
+  CAIRN_TRY(attempt->be_born());
+  return std::unique_ptr<Attempt>(std::move(attempt));
+}
+
+Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const std::string& path) {
+  CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
+  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, clock, std::chrono::seconds(60)));
+  return recover_locked(dest);
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/attempt_files.h"
+
+#include <algorithm>
+
+#include "cairn/base/uri.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+Error bad_attempt() { return Error(Code::kCorrupt, "attempt/bad-file", "attempt.json is damaged"); }
+Error bad_outcome() { return Error(Code::kCorrupt, "outcome/bad-file", "outcome.json is damaged"); }
+
+Json optional_text(const std::optional<std::string>& text) { return text ? Json(*text) : Json(); }
+
+std::optional<std::string> text_or_nothing(const Json* json) {
+  if (json == nullptr || json->text() == nullptr) return std::nullopt;
+  return *json->text();
+}
+
+Json names_to_json(const std::vector<std::string>& names) {
+  return Json::Array(names.begin(), names.end());
+}
+
+Result<std::vector<std::string>> names_from_json(const Json* json, bool paths) {
+  if (json == nullptr || json->array() == nullptr) return bad_outcome();
+  std::vector<std::string> names;
+  for (const Json& item : *json->array()) {
+    if (item.text() == nullptr || (paths && !is_safe_relative_path(*item.text())))
+      return bad_outcome();
+    names.push_back(*item.text());
+  }
+  return names;
+}
+
+Json file_to_json(const ReplacedFile& file) {
+  return Json::Object{
+      {"name", file.name}, {"from", optional_text(file.from)}, {"to", optional_text(file.to)}};
+}
+
+Result<ReplacedFile> file_from_json(const Json& json) {
+  const auto name = text_or_nothing(json.find("name"));
+  if (!name || !is_safe_relative_path(*name)) return bad_outcome();
+  return ReplacedFile{*name, text_or_nothing(json.find("from")), text_or_nothing(json.find("to"))};
+}
+
+}  // namespace
+
+std::string dump_attempt_file(const AttemptFile& attempt) {
+  Json::Array prefixes;
+  for (const auto& [name, before] : attempt.prefixes)
+    prefixes.emplace_back(Json::Array{name, before});
+  const Json json(Json::Object{{"attempt", attempt.id},
+                               {"host", attempt.writer.host},
+                               {"process", attempt.writer.process},
+                               {"boot_id", attempt.writer.boot_id},
+                               {"started", attempt.started},
+                               {"ranks", 1},
+                               {"run_id", attempt.run_id},
+                               {"generation", attempt.generation},
+                               {"mark_sha256", optional_text(attempt.mark_sha256)},
+                               {"prefixes", std::move(prefixes)}});
+  return dump_json(json, JsonStyle{.indent = 2}) + "\n";
+}
+
+Result<AttemptFile> parse_attempt_file(std::string_view text) {
+  const auto json = parse_json(text, JsonLimits{.bytes = kMaxAttemptFileBytes});
+  if (!json || json->object() == nullptr) return bad_attempt();
+  AttemptFile attempt;
+  const std::pair<const char*, std::string*> texts[] = {{"attempt", &attempt.id},
+                                                        {"host", &attempt.writer.host},
+                                                        {"boot_id", &attempt.writer.boot_id},
+                                                        {"started", &attempt.started},
+                                                        {"run_id", &attempt.run_id}};
+  for (const auto& [name, target] : texts) {
+    const auto value = text_or_nothing(json->find(name));
+    if (!value) return bad_attempt();
+    *target = *value;
+  }
+  const Json* process = json->find("process");
+  const Json* generation = json->find("generation");
+  const Json* prefixes = json->find("prefixes");
+  if (process == nullptr || !process->integer() || generation == nullptr ||
+      !generation->unsigned_integer() || prefixes == nullptr || prefixes->array() == nullptr) {
+    return bad_attempt();
+  }
+  attempt.writer.process = *process->integer();
+  attempt.generation = *generation->unsigned_integer();
+  attempt.mark_sha256 = text_or_nothing(json->find("mark_sha256"));
+  for (const Json& pair : *prefixes->array()) {
+    if (pair.array() == nullptr || pair.array()->size() != 2 ||
+        (*pair.array())[0].text() == nullptr || (*pair.array())[1].text() == nullptr) {
+      return bad_attempt();
+    }
+    attempt.prefixes.emplace_back(*(*pair.array())[0].text(), *(*pair.array())[1].text());
+  }
+  return attempt;
+}
+
+std::string dump_outcome(const Outcome& outcome) {
+  Json::Array files;
+  for (const ReplacedFile& file : outcome.files) files.push_back(file_to_json(file));
+  const Json json(Json::Object{{"outcome", outcome.commit ? "commit" : "abandon"},
+                               {"prefixes", names_to_json(outcome.prefixes)},
+                               {"out", names_to_json(outcome.out)},
+                               {"in", names_to_json(outcome.in)},
+                               {"files", std::move(files)},
+                               {"mark", outcome.mark ? file_to_json(*outcome.mark) : Json()}});
+  return dump_json(json, JsonStyle{.indent = 2}) + "\n";
+}
+
+Result<Outcome> parse_outcome(std::string_view text) {
+  const auto json = parse_json(text, JsonLimits{.bytes = kMaxAttemptFileBytes});
+  if (!json || json->object() == nullptr) return bad_outcome();
+  const auto decided = text_or_nothing(json->find("outcome"));
+  if (decided != "commit" && decided != "abandon") return bad_outcome();
+  Outcome outcome;
+  outcome.commit = decided == "commit";
+  if (!outcome.commit) return outcome;
+  CAIRN_TRY_ASSIGN(outcome.prefixes, names_from_json(json->find("prefixes"), false));
+  CAIRN_TRY_ASSIGN(outcome.out, names_from_json(json->find("out"), true));
+  CAIRN_TRY_ASSIGN(outcome.in, names_from_json(json->find("in"), true));
+  const Json* files = json->find("files");
+  if (files == nullptr || files->array() == nullptr) return bad_outcome();
+  for (const Json& item : *files->array()) {
+    CAIRN_TRY_ASSIGN(auto file, file_from_json(item));
+    outcome.files.push_back(std::move(file));
+  }
+  if (const Json* mark = json->find("mark"); mark != nullptr && !mark->is_null()) {
+    CAIRN_TRY_ASSIGN(outcome.mark, file_from_json(*mark));
+  }
+  return outcome;
+}
+
+}  // namespace cairn::inline checkpoint

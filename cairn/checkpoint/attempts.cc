@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/attempts.h"
+
+#include <utility>
+
+#include "cairn/checkpoint/moves.h"
+#include "cairn/checkpoint/names.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+bool is_attempt_name(const std::string& name) {
+  // ".cairn-" and 32 hex digits; .cairn-lock, .cairn-trash and temporary names are something else.
+  constexpr std::size_t kDigits = 32;
+  return name.starts_with(kAttemptPrefix) && name.size() == kAttemptPrefix.size() + kDigits &&
+         name.find_first_not_of("0123456789abcdef", kAttemptPrefix.size()) == std::string::npos;
+}
+
+Result<AttemptState> writer_state(const Directory& dest, const std::string& file) {
+  auto open = dest.open_file(file, false);
+  if (!open) {
+    const Code code = open.error().code();
+    if (code == Code::kPermissionDenied) return AttemptState::kAlive;
+    return std::move(open).error();
+  }
+  CAIRN_TRY_ASSIGN(const bool taken, (*open)->try_lock());
+  return taken ? AttemptState::kDead : AttemptState::kAlive;
+}
+
+Result<std::optional<FoundAttempt>> look_at(const Directory& dest, const std::string& name) {
+  FoundAttempt found;
+  found.directory = name;
+  const std::string file = name + "/" + std::string(kAttemptFile);
+  CAIRN_TRY_ASSIGN(const auto text, dest.read(file, kMaxAttemptFileBytes));
+  if (!text) return std::optional<FoundAttempt>();
+  auto parsed = parse_attempt_file(*text);
+  found.view.id = name.substr(kAttemptPrefix.size());
+  if (parsed) {
+    found.file = *std::move(parsed);
+    found.view.host = found.file.writer.host;
+    found.view.process = found.file.writer.process;
+    found.view.started = found.file.started;
+    for (const auto& [prefix, before] : found.file.prefixes) found.view.prefixes.push_back(prefix);
+  }
+  CAIRN_TRY_ASSIGN(const auto decided,
+                   dest.read(name + "/" + std::string(kOutcomeFile), kMaxAttemptFileBytes));
+  if (decided) {
+    CAIRN_TRY_ASSIGN(auto outcome, parse_outcome(*decided));
+    if (outcome.commit) {
+      found.outcome = std::move(outcome);
+      found.view.state = AttemptState::kDecided;
+      return std::optional(std::move(found));
+    }
+  }
+  auto state = writer_state(dest, file);
+  if (!state) {
+    if (state.error().code() == Code::kNotFound) return std::optional<FoundAttempt>();
+    return std::move(state).error();
+  }
+  found.view.state = *state;
+  return std::optional(std::move(found));
+}
+
+// The decision may have been seen but not made durable by whoever took it.
+Result<void> sync_decision(const Directory& dest, const std::string& attempt) {
+  CAIRN_TRY_ASSIGN(const auto file,
+                   dest.open_file(attempt + "/" + std::string(kOutcomeFile), false));
+  CAIRN_TRY(file->sync());
+  CAIRN_TRY(dest.sync(attempt));
+  return dest.sync();
+}
+
+}  // namespace
+
+Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto entries, dest.list());
+  std::vector<FoundAttempt> attempts;
+  for (const storage::DirEntry& entry : entries) {
+    if (entry.kind != storage::FileKind::kDirectory || !is_attempt_name(entry.name)) continue;
+    CAIRN_TRY_ASSIGN(auto found, look_at(dest, entry.name));
+    if (found) attempts.push_back(*std::move(found));
+  }
+  return attempts;
+}
+
+Result<RecoveryReport> recover_locked(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
+  RecoveryReport report;
+  for (const FoundAttempt& attempt : attempts) {
+    if (attempt.view.state == AttemptState::kDecided) {
+      CAIRN_TRY(sync_decision(dest, attempt.directory));
+      CAIRN_TRY(finish_attempt(dest, attempt.directory, *attempt.outcome));
+      report.finished.push_back(attempt.view.id);
+    } else if (attempt.view.state == AttemptState::kDead) {
+      CAIRN_TRY(discard_attempt(dest, attempt.directory));
+      report.removed.push_back(attempt.view.id);
+    }
+  }
+  // What a crash left in the trash is hidden already.
+  dest.remove_tree(std::string(kTrashName)).ignore_error("only space is at stake");
+  return report;
+}
+
+}  // namespace cairn::inline checkpoint

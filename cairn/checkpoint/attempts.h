@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attempts that lie in a destination, and whether their writers live.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/attempt_files.h"
+#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/directory.h"
+
+namespace cairn::inline checkpoint {
+
+struct FoundAttempt {
+  std::string directory;  ///< its name in the destination
+  AttemptFile file;
+  std::optional<Outcome> outcome;  ///< a commit, when decided
+  AttemptView view;
+};
+
+/// In the order of their names. One that cannot be read (it is being born or buried) is left out. A
+/// writer is dead when the lock on its attempt.json can be taken; who may not try counts it as
+/// alive.
+Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest);
+
+/// REQUIRES: the lock is held. Finishes decided attempts, removes those of dead writers and what is
+/// in the trash.
+Result<RecoveryReport> recover_locked(const Directory& dest);
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/directory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "cairn/base/buffer.h"
+#include "cairn/checkpoint/names.h"
+
+namespace cairn::inline checkpoint {
+
+using storage::File;
+using storage::FileKind;
+using storage::FileSystem;
+using storage::OpenOptions;
+
+namespace {
+
+constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
+
+bool is_missing(const Error& error) { return error.code() == Code::kNotFound; }
+
+// Makes the directory and its missing parents, each durable in its parent before the next.
+Result<void> make_path(FileSystem& fs, const std::string& path) {
+  const auto info = fs.stat(nullptr, path, true);
+  if (info) return {};
+  if (!is_missing(info.error())) return info.error();
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  if (parent != path) CAIRN_TRY(make_path(fs, parent));
+  auto made = fs.make_directory(nullptr, path);
+  if (!made && made.error().code() != Code::kAlreadyExists) return made;
+  OpenOptions followed = kDirectory;
+  followed.follow_links = true;
+  CAIRN_TRY_ASSIGN(const auto above, fs.open(nullptr, parent, followed));
+  return above->sync();
+}
+
+std::string without_trailing_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+std::string parent_name(const std::string& name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string::npos ? "." : name.substr(0, slash);
+}
+
+Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool create) {
+  const std::string path = without_trailing_slash(given);
+  if (create) CAIRN_TRY(make_path(fs, path));
+  // A reader may come through a link, a writer may not.
+  OpenOptions options = kDirectory;
+  options.follow_links = !create;
+  CAIRN_TRY_ASSIGN(std::shared_ptr<File> handle, fs.open(nullptr, path, options));
+  return Directory(fs, path, std::move(handle));
+}
+
+Result<bool> Directory::exists(const std::string& name) const {
+  const auto info = fs_->stat(handle_.get(), name, false);
+  if (info) return true;
+  if (is_missing(info.error())) return false;
+  return info.error();
+}
+
+Result<std::vector<storage::DirEntry>> Directory::list(const std::string& name) const {
+  if (name == ".") return fs_->list(*handle_);
+  CAIRN_TRY_ASSIGN(const auto directory, fs_->open(handle_.get(), name, kDirectory));
+  return fs_->list(*directory);
+}
+
+Result<std::optional<std::string>> Directory::read(const std::string& name,
+                                                   std::uint64_t limit) const {
+  OpenOptions options;
+  options.follow_links = true;
+  auto file = fs_->open(handle_.get(), name, options);
+  if (!file) {
+    if (is_missing(file.error())) return std::optional<std::string>();
+    return std::move(file).error();
+  }
+  CAIRN_TRY_ASSIGN(const auto info, (*file)->info());
+  if (info.size > limit) {
+    return Error(
+        Code::kCorrupt, "checkpoint/file-too-large",
+        fmt::format("{} has {} bytes; at most {} are expected", path_of(name), info.size, limit));
+  }
+  std::string text(info.size, '\0');
+  CAIRN_TRY_ASSIGN(const std::size_t got,
+                   (*file)->read_at(0, {reinterpret_cast<std::byte*>(text.data()), text.size()}));
+  text.resize(got);
+  return std::optional(std::move(text));
+}
+
+Result<std::unique_ptr<File>> Directory::open_file(const std::string& name, bool create) const {
+  OpenOptions options{.access = OpenOptions::Access::kReadWrite};
+  options.create = create;
+  return fs_->open(handle_.get(), name, options);
+}
+
+Result<void> Directory::write_synced(const std::string& name, std::string_view content) const {
+  CAIRN_TRY_ASSIGN(const auto file, open_file(name, true));
+  CAIRN_TRY(file->truncate(0));
+  CAIRN_TRY(file->write_at(0, as_bytes(content)));
+  return file->sync();
+}
+
+Result<void> Directory::make(const std::string& name) const {
+  if (name == ".") return {};
+  CAIRN_TRY_ASSIGN(const bool there, exists(name));
+  if (there) return {};
+  CAIRN_TRY(make(parent_name(name)));
+  return fs_->make_directory(handle_.get(), name);
+}
+
+Result<void> Directory::rename(const std::string& from, const std::string& to) const {
+  return fs_->rename(handle_.get(), from, handle_.get(), to);
+}
+
+Result<void> Directory::link_exclusive(const std::string& from, const std::string& to) const {
+  auto linked = fs_->link(handle_.get(), from, handle_.get(), to);
+  if (linked || linked.error().reason() != "fs/unsupported") return linked;
+  CAIRN_TRY_ASSIGN(const bool taken, exists(to));
+  if (taken) return Error(Code::kAlreadyExists, "fs/exists", path_of(to) + " is there already");
+  return rename(from, to);
+}
+
+Result<void> Directory::sync(const std::string& name) const {
+  if (name == ".") return handle_->sync();
+  CAIRN_TRY_ASSIGN(const auto directory, fs_->open(handle_.get(), name, kDirectory));
+  return directory->sync();
+}
+
+Result<void> Directory::remove_tree(const std::string& name) const {
+  const auto info = fs_->stat(handle_.get(), name, false);
+  if (!info) return is_missing(info.error()) ? Result<void>() : info.error();
+  if (info->kind != FileKind::kDirectory) return fs_->remove_file(handle_.get(), name);
+  CAIRN_TRY_ASSIGN(const auto entries, list(name));
+  for (const auto& entry : entries) CAIRN_TRY(remove_tree(name + "/" + entry.name));
+  return fs_->remove_directory(handle_.get(), name);
+}
+
+Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& clock,
+                                             std::chrono::nanoseconds timeout) {
+  const std::string name(kLockName);
+  const auto deadline = clock.monotonic() + timeout;
+  std::chrono::nanoseconds wait = std::chrono::milliseconds(1);
+  while (true) {
+    CAIRN_TRY_ASSIGN(auto file, directory.open_file(name, true));
+    auto locked = file->try_lock();
+    if (!locked) {
+      if (locked.error().reason() != "fs/unsupported") return std::move(locked).error();
+      return Error(
+          Code::kFailedPrecondition, "commit/locks-unsupported",
+          fmt::format(
+              "{} lies on a file system without file locks, so two writers could not be kept "
+              "apart; save to another file system",
+              directory.path()));
+    }
+    if (*locked) {
+      // Whoever unlinked the lock by hand made a second one: only the file at the name counts.
+      CAIRN_TRY_ASSIGN(const auto mine, file->info());
+      CAIRN_TRY_ASSIGN(const auto there,
+                       directory.fs().stat(nullptr, directory.path_of(name), false));
+      if (mine.inode != there.inode || mine.device != there.device) continue;
+      const ProcessName self = this_process();
+      const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
+      CAIRN_TRY(file->truncate(0));
+      CAIRN_TRY(file->write_at(0, as_bytes(holder)));
+      return DirectoryLock(std::move(file));
+    }
+    if (clock.monotonic() >= deadline) {
+      CAIRN_TRY_ASSIGN(auto holder, directory.read(name, 4096));
+      while (holder && holder->ends_with('\n')) holder->pop_back();
+      return Error(Code::kDeadlineExceeded, "commit/lock-timeout",
+                   fmt::format("{} is locked by {}; it did not let go in time", directory.path(),
+                               holder && !holder->empty() ? *holder : "another process"));
+    }
+    clock.pause(wait);
+    wait = std::min<std::chrono::nanoseconds>(wait * 2, std::chrono::milliseconds(100));
+  }
+}
+
+ProcessName this_process() {
+  ProcessName name;
+  char host[256] = {};
+  if (::gethostname(host, sizeof(host) - 1) == 0) name.host = host;
+  name.process = ::getpid();
+  std::ifstream boot("/proc/sys/kernel/random/boot_id");
+  std::getline(boot, name.boot_id);
+  return name;
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small acts on an open directory that the commit is made of: whole files, synced directories,
+// trees removed, and the lock.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cairn/base/clock.h"
+#include "cairn/storage/local/file_system.h"
+
+namespace cairn::inline checkpoint {
+
+/// An open directory and its file system. Paths are relative to it; symbolic links on the way are
+/// refused. Threading: compatible.
+class Directory {
+ public:
+  /// Makes it and its missing parents if `create`, each synced into its parent. `not_found`, or
+  /// `failed_precondition` (fs/not-a-directory, fs/symlink).
+  static Result<Directory> open(storage::FileSystem& fs, const std::string& path, bool create);
+
+  storage::FileSystem& fs() const { return *fs_; }
+  const std::string& path() const { return path_; }
+  /// The path of something below it, for messages and stores.
+  std::string path_of(const std::string& name) const { return path_ + "/" + name; }
+
+  Result<bool> exists(const std::string& name) const;
+  Result<std::vector<storage::DirEntry>> list(const std::string& name = ".") const;
+  /// Nothing if it is not there. `corrupt` (checkpoint/file-too-large) above `limit`.
+  Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) const;
+  /// A new file with this content, synced; its name is not.
+  Result<void> write_synced(const std::string& name, std::string_view content) const;
+  /// Each missing directory of the path `name`.
+  Result<void> make(const std::string& name) const;
+  Result<void> rename(const std::string& from, const std::string& to) const;
+  /// A second name for a file, which must not be taken. Where there are no hard links, a rename
+  /// after a look. `already_exists` (fs/exists).
+  Result<void> link_exclusive(const std::string& from, const std::string& to) const;
+  /// Names in the directory `name` become durable.
+  Result<void> sync(const std::string& name = ".") const;
+  /// Everything below `name` and itself; fine if it is not there.
+  Result<void> remove_tree(const std::string& name) const;
+
+  /// A file open for writing, made if `create`.
+  Result<std::unique_ptr<storage::File>> open_file(const std::string& name, bool create) const;
+
+ private:
+  Directory(storage::FileSystem& fs, std::string path, std::shared_ptr<storage::File> handle)
+      : fs_(&fs), path_(std::move(path)), handle_(std::move(handle)) {}
+
+  storage::FileSystem* fs_;
+  std::string path_;
+  std::shared_ptr<storage::File> handle_;
+};
+
+/// The parent of a relative path, "." for a plain name.
+std::string parent_name(const std::string& name);
+
+/// Held until destroyed. The lock is on the open file `.cairn-lock`, which is never unlinked; its
+/// text names the last holder.
+class DirectoryLock {
+ public:
+  /// `deadline_exceeded` (commit/lock-timeout) with the holder, `failed_precondition`
+  /// (commit/locks-unsupported).
+  static Result<DirectoryLock> acquire(const Directory& directory, Clock& clock,
+                                       std::chrono::nanoseconds timeout);
+
+ private:
+  explicit DirectoryLock(std::unique_ptr<storage::File> file) : file_(std::move(file)) {}
+  std::unique_ptr<storage::File> file_;
+};
+
+/// This process: host, process id, boot id.
+struct ProcessName {
+  std::string host;
+  std::int64_t process = 0;
+  std::string boot_id;
+};
+ProcessName this_process();
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What follows from a decision: the moves, in an order in which a crash anywhere leaves the rest to
+// be done again. commit.h has the whole protocol; these are its steps 5 and 6.
+#pragma once
+
+#include <string>
+
+#include "cairn/checkpoint/attempt_files.h"
+#include "cairn/checkpoint/directory.h"
+
+namespace cairn::inline checkpoint {
+
+/// Does what is left to do for a decided attempt (`attempt` is its directory's name). REQUIRES: the
+/// lock is held.
+Result<void> finish_attempt(const Directory& dest, const std::string& attempt,
+                            const Outcome& outcome);
+
+/// Hides an attempt in the trash, makes that durable, then deletes it. REQUIRES: the lock is held.
+Result<void> discard_attempt(const Directory& dest, const std::string& attempt);
+
+}  // namespace cairn::inline checkpoint
