@@ -2,7 +2,10 @@
 // parse_header_length() and parse_header(). The checks follow the order of the format's library:
 // length, text, JSON, each entry, then all ranges together.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -148,27 +151,22 @@ Result<Tensor> parse_entry(const Json& entry) {
 }
 
 Result<Metadata> parse_metadata(const Json& value) {
-  Metadata metadata;
-  if (value.is_null()) return metadata;
+  if (value.is_null()) return Metadata();
   if (value.object() == nullptr) {
     return corrupt("safetensors/metadata-type",
                    fmt::format("__metadata__ is {}, not an object", value.kind_name()));
   }
+  std::map<std::string_view, std::string_view> entries;
   for (const auto& [key, item] : *value.object()) {
     if (item.text() == nullptr) {
       return corrupt("safetensors/metadata-type",
                      fmt::format("__metadata__ has {} for {}, and only text is allowed",
                                  item.kind_name(), quoted(key)));
     }
-    metadata.emplace_back(key, *item.text());
+    // A repeated key keeps its last value, as in the library.
+    entries[key] = *item.text();
   }
-  // A repeated key keeps its last value, as in the library.
-  using Entry = Metadata::value_type;
-  std::ranges::reverse(metadata);
-  std::ranges::stable_sort(metadata, {}, &Entry::first);
-  const auto repeated = std::ranges::unique(metadata, {}, &Entry::first);
-  metadata.erase(repeated.begin(), repeated.end());
-  return metadata;
+  return Metadata(entries.begin(), entries.end());
 }
 
 // Sorts by offset and drops entries that say the same again; the same name with another entry is
