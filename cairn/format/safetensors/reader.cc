@@ -33,23 +33,20 @@ Result<Header> read_header_of(storage::ObjectReader& file) {
   return parse_header(as_text(front.bytes().subspan(kLengthBytes)), file.size());
 }
 
-// Why a part that the index names cannot be opened.
-Error explain_missing(storage::Store& store, const std::string& key, Error error) {
+// What it means that the store has no object for a part that the index names.
+Error explain_absent(storage::Store& store, const std::string& key) {
   const auto below = store.list(key, false);
-  if (below && !below->empty()) {
-    return {
-        Code::kCorrupt, "safetensors-index/part-is-directory",
-        fmt::format("{} is a part in the index and a directory in the store", store.describe(key))};
-  }
-  if (error.code() != Code::kNotFound) return error;
-  return {Code::kCorrupt, "safetensors-index/missing-part",
-          fmt::format("{} is a part in the index and not in the store; the set is incomplete",
-                      store.describe(key))};
+  const bool directory = below && !below->empty();
+  return {Code::kCorrupt,
+          directory ? "safetensors-index/part-is-directory" : "safetensors-index/missing-part",
+          fmt::format("{} is a part in the index and {} in the store; the set is incomplete",
+                      store.describe(key), directory ? "a directory" : "nothing")};
 }
 
 Result<Header> read_part(storage::Store& store, const std::string& key) {
   auto file = store.open(key);
-  if (!file) return explain_missing(store, key, std::move(file).error());
+  if (!file && file.error().code() == Code::kNotFound) return explain_absent(store, key);
+  if (!file) return std::move(file).error();
   return read_header_of(**file).in([&] { return store.describe(key); });
 }
 

@@ -14,8 +14,7 @@ Writer::Writer(Header header, std::string text, bool header_last,
     : header_(std::move(header)),
       text_(std::move(text)),
       header_last_(header_last),
-      out_(std::move(out)),
-      written_(std::make_unique<std::atomic<std::uint64_t>>(0)) {}
+      out_(std::move(out)) {}
 
 Result<Writer> Writer::create(storage::Store& store, std::string_view key,
                               std::vector<Tensor> tensors, const Metadata& metadata) {
@@ -40,9 +39,7 @@ Result<void> Writer::write(const Tensor& tensor, std::uint64_t offset, ByteSpan 
                              offset, quoted(tensor.name), size));
   }
   if (bytes.empty()) return {};
-  CAIRN_TRY(out_->write_at(header_.data_start + tensor.begin + offset, bytes));
-  written_->fetch_add(bytes.size(), std::memory_order_relaxed);
-  return {};
+  return out_->write_at(header_.data_start + tensor.begin + offset, bytes);
 }
 
 Result<void> Writer::set_metadata(const Metadata& metadata) {
@@ -62,12 +59,6 @@ Result<void> Writer::set_metadata(const Metadata& metadata) {
 }
 
 Result<void> Writer::finish() {
-  const std::uint64_t written = written_->load(std::memory_order_relaxed);
-  if (written != header_.data_bytes) {
-    return Error(
-        Code::kFailedPrecondition, "safetensors/incomplete",
-        fmt::format("{} bytes were written of tensors of {} bytes", written, header_.data_bytes));
-  }
   if (header_last_) CAIRN_TRY(out_->write_at(0, as_bytes(text_)));
   return out_->finish();
 }

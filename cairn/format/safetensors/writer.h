@@ -3,7 +3,6 @@
 // nothing else.
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "cairn/format/safetensors/header.h"
@@ -34,7 +33,7 @@ class Writer {
   Result<void> set_metadata(const Metadata& metadata);
   /// Length field and padded JSON, as they are or will be in the file.
   const std::string& header_text() const { return text_; }
-  /// Makes the file visible. `failed_precondition` (safetensors/incomplete) if bytes are missing.
+  /// Makes the file visible. `failed_precondition` (storage/incomplete) if bytes are missing.
   Result<void> finish();
 
  private:
@@ -45,7 +44,6 @@ class Writer {
   std::string text_;
   bool header_last_;
   std::unique_ptr<storage::ObjectWriter> out_;
-  std::unique_ptr<std::atomic<std::uint64_t>> written_;  // apart, so that a Writer can move
 };
 
 }  // namespace cairn::format::safetensors
