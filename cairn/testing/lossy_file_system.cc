@@ -305,7 +305,7 @@ Result<void> LossyFileSystem::remove_directory(const File* at, const std::string
   } else if (!disk_.is_directory(*place.target)) {
     wrong = ENOTDIR;
   } else if (place.slot.name.empty()) {
-    wrong = EBUSY;
+    wrong = EINVAL;
   } else if (!disk_.entries(*place.target).empty()) {
     wrong = ENOTEMPTY;
   }
@@ -317,12 +317,14 @@ Result<void> LossyFileSystem::remove_directory(const File* at, const std::string
 Result<void> LossyFileSystem::check_rename(const Place& from, const Place& to,
                                            const std::string& both) {
   int wrong = 0;
-  if (!from.target || disk_.links(to.slot.directory) == 0) {
-    wrong = ENOENT;
-  } else if (from.slot.name.empty() || to.slot.name.empty()) {
+  if (from.slot.name.empty() || to.slot.name.empty()) {
     wrong = EBUSY;
+  } else if (!from.target || disk_.links(to.slot.directory) == 0) {
+    wrong = ENOENT;
   } else if (disk_.is_directory(*from.target) && disk_.is_below(to.slot.directory, *from.target)) {
     wrong = EINVAL;
+  } else if (to.target && disk_.is_below(from.slot.directory, *to.target)) {
+    wrong = ENOTEMPTY;
   } else if (to.target && disk_.is_directory(*to.target)) {
     if (!disk_.is_directory(*from.target))
       wrong = EISDIR;
@@ -342,7 +344,8 @@ Result<void> LossyFileSystem::rename(const File* from_at, const std::string& fro
   CAIRN_TRY(begin("rename", both, true));
   CAIRN_TRY_ASSIGN(const Place source, find(from_at, from, "rename"));
   CAIRN_TRY_ASSIGN(const Place target, find(to_at, to, "rename"));
-  if (source.target && source.target == target.target) return {};
+  const bool same = source.target && source.target == target.target;
+  if (same && !source.slot.name.empty()) return {};
   CAIRN_TRY(check_rename(source, target, both));
   disk_.change_names({{target.slot, source.target}, {source.slot, std::nullopt}});
   return {};
@@ -355,11 +358,14 @@ Result<void> LossyFileSystem::link(const File* from_at, const std::string& from,
   CAIRN_TRY(begin("link", both, true));
   CAIRN_TRY_ASSIGN(const Place source, find(from_at, from, "link"));
   CAIRN_TRY_ASSIGN(const Place target, find(to_at, to, "link"));
-  int wrong = target.target ? EEXIST : 0;
-  if (!source.target || disk_.links(target.slot.directory) == 0)
+  int wrong = 0;
+  if (!source.target || disk_.links(target.slot.directory) == 0) {
     wrong = ENOENT;
-  else if (disk_.is_directory(*source.target))
+  } else if (target.target) {
+    wrong = EEXIST;
+  } else if (disk_.is_directory(*source.target)) {
     wrong = EOPNOTSUPP;
+  }
   if (wrong != 0) return errno_error(wrong, "link", both);
   disk_.change_names({{target.slot, source.target}});
   return {};

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/testing/lossy_file_system.h"
 
+#include <array>
 #include <cerrno>
+#include <random>
 #include <set>
 
 #include <gtest/gtest.h>
+
+#include "cairn/testing/must.h"
+#include "cairn/testing/temp_dir.h"
 
 namespace cairn::testing {
 namespace {
@@ -18,19 +23,6 @@ constexpr OpenOptions kNew{
     .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
 constexpr OpenOptions kExisting{.access = OpenOptions::Access::kReadWrite};
 constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result) ADD_FAILURE() << result.error().to_string();
-  return *std::move(result);
-}
-void must(const Result<void>& result) {
-  if (!result) ADD_FAILURE() << result.error().to_string();
-}
-template <typename T>
-std::string reason(const Result<T>& result) {
-  return result ? "none" : std::string(result.error().reason());
-}
 
 std::unique_ptr<File> write_new(LossyFileSystem& fs, const std::string& path,
                                 const std::string& text) {
@@ -231,6 +223,83 @@ TEST(LossyFileSystem, DoesNothingOnceItCrashed) {
   EXPECT_EQ(reason(fs.stat(nullptr, "/a", false)), "lossy/crashed");
   EXPECT_EQ(fs.snapshot(), (Snapshot{{"/a", "ab"}})) << "half of the write that was cut off";
   EXPECT_EQ(fs.operations().size(), 1);
+}
+
+/// One random call; what it answered, as text.
+std::string random_call(storage::FileSystem& fs, const File& root, std::mt19937_64& random) {
+  const std::array paths = {"a", "b", "d", "d/a", "d/e", "d/e/a", "d/e/f", "x/a", "a/b", "."};
+  const std::string path = paths.at(random() % paths.size());
+  const std::string other = paths.at(random() % paths.size());
+  const OpenOptions any{.access = OpenOptions::Access::kReadWrite, .create = true};
+  const std::string text = path + other;
+  switch (random() % 10) {
+    case 0:
+      return "create " + path + " " + reason(fs.open(&root, path, kNew));
+    case 1:
+      return "make " + path + " " + reason(fs.make_directory(&root, path));
+    case 2:
+      return "remove " + path + " " + reason(fs.remove_file(&root, path));
+    case 3:
+      return "remove-directory " + path + " " + reason(fs.remove_directory(&root, path));
+    case 4:
+      return "link " + text + " " + reason(fs.link(&root, path, &root, other));
+    case 5:
+      return "open " + path + " " + reason(fs.open(&root, path, kDirectory));
+    case 6: {
+      auto info = fs.stat(&root, path, false);
+      if (!info) return "stat " + path + " " + reason(info);
+      const bool file = info->kind == storage::FileKind::kFile;
+      return "stat " + path + (file ? std::to_string(info->size * 10 + info->links) : "");
+    }
+    case 7: {
+      auto file = fs.open(&root, path, any);
+      const std::uint64_t at = random() % 2000;
+      return "write " + path +
+             (file ? reason((*file)->write_at(at, as_bytes(text))) : reason(file));
+    }
+    case 8: {
+      auto file = fs.open(&root, path, kExisting);
+      const std::uint64_t size = random() % 2000;
+      return "truncate " + path + (file ? reason((*file)->truncate(size)) : reason(file));
+    }
+    default:
+      return "rename " + path + " " + other + reason(fs.rename(&root, path, &root, other));
+  }
+}
+
+void add_files(storage::FileSystem& fs, const File& directory, const std::string& path,
+               Snapshot& out) {
+  for (const storage::DirEntry& entry : must(fs.list(directory))) {
+    const std::string child = path + "/" + entry.name;
+    if (entry.kind == storage::FileKind::kDirectory) {
+      out[child + "/"] = "";
+      add_files(fs, *must(fs.open(&directory, entry.name, kDirectory)), child, out);
+    } else {
+      std::string text(5000, ' ');
+      const auto file = must(fs.open(&directory, entry.name, {}));
+      text.resize(must(file->read_at(0, std::as_writable_bytes(std::span(text)))));
+      out[child] = text;
+    }
+  }
+}
+
+TEST(LossyFileSystem, AnswersAsTheRealOneDoes) {
+  storage::FileSystem& posix = storage::posix_file_system();
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const TempDir dir;
+    LossyFileSystem lossy;
+    const auto posix_root = must(posix.open(nullptr, dir.path(), kDirectory));
+    const auto lossy_root = must(lossy.open(nullptr, "/", kDirectory));
+    std::mt19937_64 for_posix(seed);
+    std::mt19937_64 for_lossy(seed);
+    for (int i = 0; i < 400; ++i) {
+      ASSERT_EQ(random_call(lossy, *lossy_root, for_lossy),
+                random_call(posix, *posix_root, for_posix));
+    }
+    Snapshot in_posix;
+    add_files(posix, *posix_root, "", in_posix);
+    EXPECT_EQ(lossy.snapshot(), in_posix);
+  }
 }
 
 }  // namespace

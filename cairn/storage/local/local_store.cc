@@ -99,7 +99,7 @@ class LocalStore final : public Store {
     return named(result.error(), key);
   }
   Result<void> check_writable(std::string_view key) const;
-  Result<void> check_no_link(std::string_view key) const;
+  Result<void> check_no_link(FileKind kind, std::string_view key) const;
   Result<void> check_is_file(FileKind kind, std::string_view key) const;
   /// The directory `key` lies in, made if need be.
   Result<void> ensure_parent(std::string_view key);
@@ -197,9 +197,8 @@ Result<void> LocalStore::check_writable(std::string_view key) const {
 }
 
 // rename() and unlink() take the link itself, which is not ours.
-Result<void> LocalStore::check_no_link(std::string_view key) const {
-  auto info = fs_.stat(root_.get(), std::string(key), /*follow_links=*/false);
-  if (!info || info->kind != FileKind::kSymlink) return {};
+Result<void> LocalStore::check_no_link(FileKind kind, std::string_view key) const {
+  if (kind != FileKind::kSymlink) return {};
   return Error(Code::kFailedPrecondition, "storage/symlink",
                "it is a symbolic link, which is never replaced or deleted; remove it by hand")
       .in(describe(key));
@@ -274,7 +273,9 @@ Result<std::unique_ptr<LocalWriter>> LocalStore::begin(std::string_view key, std
     }
     if (file.error().reason() != "fs/exists" || only_if_absent) return named(file.error(), key);
   }
-  CAIRN_TRY(check_no_link(key));
+  auto before = fs_.stat(root_.get(), std::string(key), /*follow_links=*/false);
+  if (before) CAIRN_TRY(check_no_link(before->kind, key));
+  if (!before && before.error().code() != Code::kNotFound) return named(before.error(), key);
   std::string name;
   CAIRN_TRY_ASSIGN(auto file, named(open_temporary(parent_of(key), name), key));
   writer->take(std::move(file), name, only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
@@ -322,7 +323,7 @@ Result<void> LocalStore::remove(std::string_view key) {
   const std::string path(key);
   auto info = fs_.stat(root_.get(), path, /*follow_links=*/false);
   if (!info) return named(as_absent(info.error()), key);
-  CAIRN_TRY(check_no_link(key));
+  CAIRN_TRY(check_no_link(info->kind, key));
   CAIRN_TRY(check_is_file(info->kind, key));
   CAIRN_TRY(named(fs_.remove_file(root_.get(), path), key));
   names_changed_in(parent_of(key));
