@@ -8,6 +8,7 @@
 
 #include "cairn/array/strided_copy.h"
 #include "cairn/codec/registry.h"
+#include "cairn/format/expansion.h"
 
 namespace cairn::format {
 namespace {
@@ -64,7 +65,7 @@ Result<void> ChunkCodec::decode(ByteSpan stored, MutableByteSpan out) const {
   if (codec_) {
     CAIRN_TRY(codec_->decode(stored, out));
   } else {
-    CAIRN_TRY(check_raw_size(stored));
+    CAIRN_TRY(check_raw_size(stored.size(), stored_bytes_));
     copy_bytes(stored, out);
   }
   if (swap_) swap_byte_order(dtype_, out);
@@ -75,20 +76,12 @@ Result<void> ChunkCodec::decode(ByteSpan stored, MutableByteSpan out) const {
 
 Result<Buffer> ChunkCodec::decompress(ByteSpan stored) const {
   if (!codec_) {
-    CAIRN_TRY(check_raw_size(stored));
+    CAIRN_TRY(check_raw_size(stored.size(), stored_bytes_));
     return Buffer::lend(stored, nullptr);
   }
   CAIRN_TRY_ASSIGN(Buffer out, Buffer::allocate(stored_bytes_));
   CAIRN_TRY(codec_->decode(stored, out.mutable_bytes()));
   return out;
-}
-
-Result<void> ChunkCodec::check_raw_size(ByteSpan stored) const {
-  if (stored.size() == stored_bytes_) return {};
-  return Error(Code::kCorrupt, "chunk/size",
-               fmt::format("a raw chunk has {} bytes instead of {}; it was cut, or belongs to "
-                           "another array",
-                           stored.size(), stored_bytes_));
 }
 
 Result<Buffer> ChunkCodec::encode(ByteSpan cells) const {

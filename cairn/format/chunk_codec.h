@@ -31,7 +31,6 @@ class ChunkCodec {
  private:
   ChunkCodec() = default;
   Result<Buffer> decompress(ByteSpan stored) const;
-  Result<void> check_raw_size(ByteSpan stored) const;
   Result<Buffer> to_stored_elements(ByteSpan cells) const;
 
   DType dtype_ = DType::kFloat32;

@@ -35,15 +35,17 @@ std::uint64_t most_expansion(const CodecSpec& codec) {
 
 }  // namespace
 
+Result<void> check_raw_size(std::uint64_t stored_bytes, std::uint64_t chunk_bytes) {
+  if (stored_bytes == chunk_bytes) return {};
+  return Error(Code::kCorrupt, "chunk/size",
+               fmt::format("a raw chunk has {} bytes instead of {}; it was cut, or belongs to "
+                           "another array",
+                           stored_bytes, chunk_bytes));
+}
+
 Result<void> check_expansion(const StoredArray& array, std::uint64_t stored_bytes) {
   const std::uint64_t decoded = array.chunk_bytes();
-  if (array.codec.is_raw()) {
-    if (stored_bytes == decoded) return {};
-    return Error(Code::kCorrupt, "chunk/size",
-                 fmt::format("a raw chunk has {} bytes instead of {}; it was cut, or belongs to "
-                             "another array",
-                             stored_bytes, decoded));
-  }
+  if (array.codec.is_raw()) return check_raw_size(stored_bytes, decoded);
   if (stored_bytes < ceil_div(decoded, most_expansion(array.codec))) {
     return Error(
         Code::kCorrupt, "chunk/expansion",

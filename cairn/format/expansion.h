@@ -12,4 +12,7 @@ namespace cairn::format {
 /// chunk/oversized (far too many).
 Result<void> check_expansion(const StoredArray& array, std::uint64_t stored_bytes);
 
+/// The part of it for raw chunks: `corrupt` (chunk/size) unless the two are equal.
+Result<void> check_raw_size(std::uint64_t stored_bytes, std::uint64_t chunk_bytes);
+
 }  // namespace cairn::format

@@ -2,7 +2,8 @@
 // Arrays that JAX, TensorStore, zarr-python, eformer and Orbax wrote, byte for byte.
 #include "cairn/testing/fixtures.h"
 
-#include <gmock/gmock.h>
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "cairn/base/base64.h"
@@ -10,6 +11,7 @@
 #include "cairn/base/sha256.h"
 #include "cairn/format/open.h"
 #include "cairn/format/read_array.h"
+#include "cairn/format/zarr2/metadata.h"
 #include "cairn/storage/local/local_store.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -88,6 +90,36 @@ TEST_P(Zarr2Fixtures, ReadToTheExpectedBytes) {
   ASSERT_FALSE(arrays.empty());
   for (const Expected& expected : arrays) compare(**store, expected);
 }
+
+class TensorStoreTexts : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(TensorStoreTexts, AreWrittenAgainByteForByte) {
+  CAIRN_FIXTURE_OR_SKIP(folder, GetParam());
+  const auto store =
+      storage::open_local_store(storage::posix_file_system(), folder + "/checkpoint");
+  ASSERT_TRUE(store) << store.error().to_string();
+  const auto entries = (*store)->list("", true);
+  ASSERT_TRUE(entries);
+  int compared = 0;
+  for (const storage::ListEntry& entry : *entries) {
+    // The fixture's authors spelled the metadata of these arrays by hand.
+    if (entry.key.starts_with("text_") || entry.key.starts_with("typestr_")) continue;
+    if (!entry.key.ends_with("/.zarray")) continue;
+    const auto text = storage::read_all(**store, entry.key, kMaxMetadataBytes);
+    ASSERT_TRUE(text);
+    const auto array = parse_metadata(as_text(text->bytes()));
+    ASSERT_TRUE(array) << entry.key;
+    EXPECT_EQ(*dump_metadata(*array), as_text(text->bytes())) << entry.key;
+    ++compared;
+  }
+  EXPECT_GT(compared, 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(, TensorStoreTexts,
+                         ::testing::Values("zarr2_jax_dtypes", "zarr2_jax_ranks",
+                                           "zarr2_jax_sharded", "zarr2_tensorstore_codecs",
+                                           "zarr2_tensorstore_layouts", "orbax_plain_zarr2"),
+                         [](const auto& fixture) { return std::string(fixture.param); });
 
 INSTANTIATE_TEST_SUITE_P(
     , Zarr2Fixtures,
