@@ -11,11 +11,10 @@ fail() {
 }
 
 [ $# -gt 0 ] || fail "say which sets: $(ls | sed 's/\.txt$//' | xargs)"
-wanted=()
 for set in "$@"; do
   [ -f "$set.txt" ] || fail "no set '$set'; there are: $(ls | sed 's/\.txt$//' | xargs)"
-  mapfile -t -O "${#wanted[@]}" wanted < <(grep -v '^#' "$set.txt")
 done
+mapfile -t wanted < <(grep -hv '^#' "${@/%/.txt}" | sort -u)
 
 command -v dpkg-query apt-get >/dev/null ||
   fail "this is not Debian; install what corresponds to: ${wanted[*]}"

@@ -11,7 +11,7 @@ def install(source, tmp_path):
     """Runs the script where only the commands given exist, each a small script."""
 
     def run(*sets, **commands):
-        for name in "bash", "cat", "dirname", "env", "grep", "ls", "sed", "xargs", "echo":
+        for name in "bash", "cat", "dirname", "env", "grep", "ls", "sed", "sort", "xargs", "echo":
             (tmp_path / name).symlink_to(f"/usr/bin/{name}")
         for name, text in commands.items():
             path = tmp_path / name.replace("_", "-")
