@@ -36,7 +36,7 @@ std::string random_text(std::mt19937_64& random, std::size_t size) {
 
 void reads_back_what_was_put(Store& store) {
   std::mt19937_64 random(1);
-  for (const std::size_t size : {0, 1, 4095, 4096, 70'001}) {
+  for (const std::size_t size : {0U, 1U, 4095U, 4096U, 70'001U}) {
     const std::string text = random_text(random, size);
     const std::string key = "a b/%2E/" + std::to_string(size);
     const ObjectInfo info = must(store.put(key, as_bytes(text)));
@@ -302,10 +302,12 @@ class StoreTest : public ::testing::Test {
 }  // namespace
 
 bool register_store_suite(const std::string& name, const StoreMaker& make) {
-  for (const auto& [title, body] : kTests) {
-    ::testing::RegisterTest(
-        name.c_str(), title, nullptr, nullptr, __FILE__, __LINE__,
-        [make, body = body]() -> ::testing::Test* { return new StoreTest(make, body); });
+  for (const auto& entry : kTests) {
+    const auto make_test = [make, body = entry.second]() -> ::testing::Test* {
+      return new StoreTest(make, body);
+    };
+    ::testing::RegisterTest(name.c_str(), entry.first, nullptr, nullptr, __FILE__, __LINE__,
+                            make_test);
   }
   return true;
 }
