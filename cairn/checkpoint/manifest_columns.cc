@@ -201,9 +201,9 @@ Result<SumReader> sums_from_json(const Json& json) {
 
 /// Index of `codec` in the table, adding it if it is new. The table is short.
 std::uint64_t codec_number(Json::Array& table, const Json& codec) {
-  const auto found = std::ranges::find(table, codec);
-  if (found == table.end()) table.push_back(codec);
-  return static_cast<std::uint64_t>(found - table.begin());
+  const auto number = static_cast<std::uint64_t>(std::ranges::find(table, codec) - table.begin());
+  if (number == table.size()) table.push_back(codec);
+  return number;
 }
 
 }  // namespace
