@@ -32,7 +32,7 @@ set_target_properties(cairn PROPERTIES
   LINK_DEPENDS ${map}
   VERIFY_INTERFACE_HEADER_SETS ON)
 target_link_libraries(cairn PRIVATE ${rooms})
-target_link_options(cairn PRIVATE -Wl,--version-script=${map})
+target_link_options(cairn PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined)
 target_compile_features(cairn INTERFACE cxx_std_20)
 target_sources(cairn PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
 

@@ -2,15 +2,25 @@
 #include <cstdio>
 #include <string>
 
-#include "cairn/base/json.h"
+#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/save.h"
 
-std::string stopped_time();
-cairn::Result<cairn::Json> parse(const std::string& text);
+cairn::Result<cairn::SaveReport> save_ones(const std::string& path);
 
-int main() {
-  const auto good = parse(R"({"step": 7})");
-  const auto bad = parse("{");
-  if (!good || bad) return 1;
-  std::printf("%s %s %s\n", stopped_time().c_str(), cairn::dump_json(*good).c_str(),
-              std::string(bad.error().reason()).c_str());
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const auto saved = save_ones(argv[1]);
+  if (!saved) {
+    std::printf("%s\n", saved.error().to_string().c_str());
+    return 1;
+  }
+  cairn::Runtime runtime;
+  const auto loaded = cairn::load(argv[1], {}, runtime);
+  if (!loaded) {
+    std::printf("%s\n", loaded.error().to_string().c_str());
+    return 1;
+  }
+  const auto missing = cairn::load("/nowhere", {}, runtime);
+  std::printf("%ju array, %ju bytes, %zu leaves, %s\n", saved->arrays, loaded->report.bytes,
+              loaded->tree.children().size(), std::string(missing.error().reason()).c_str());
 }

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
-#include <string>
-
-#include "cairn/base/clock.h"
-#include "cairn/base/json.h"
+#include "cairn/checkpoint/save.h"
 
 /// Deriving from a class of the library needs its type information and its virtual table.
 class StoppedClock final : public cairn::Clock {
@@ -13,6 +9,11 @@ class StoppedClock final : public cairn::Clock {
   void pause(std::chrono::nanoseconds) override {}
 };
 
-std::string stopped_time() { return cairn::format_timestamp(StoppedClock().wall()); }
-
-cairn::Result<cairn::Json> parse(const std::string& text) { return cairn::parse_json(text); }
+cairn::Result<cairn::SaveReport> save_ones(const std::string& path) {
+  StoppedClock clock;
+  cairn::Runtime runtime({.clock = &clock});
+  CAIRN_TRY_ASSIGN(cairn::Array ones, cairn::Array::zeros(cairn::DType::kInt8, {3, 2}));
+  for (std::byte& element : ones.mutable_bytes()) element = std::byte{1};
+  const auto tree = cairn::Tree::dict({{"ones", ones}, {"step", cairn::Value(cairn::Integer(7))}});
+  return cairn::save_tree(tree, path, {}, runtime);
+}
