@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every type but float64 fits into float32 without loss. So each type has one loop that widens it
-// to float32, and two that narrow float32 and float64 to it; a cast is one of them, or a widening
-// and a narrowing by way of a small block. Nothing is rounded twice.
+// Every type has one loop that widens it to float32 and one that narrows float32 to it; a cast is
+// one of them, or both by way of a small block. All types but float64 fit into float32 without
+// loss, and what float64 loses does not change how the result is rounded.
 #include "cairn/array/cast.h"
 
 #include <algorithm>
@@ -80,7 +80,6 @@ constexpr LoopPair kLoops = {plain_loop<From, To, kConvert>, wide_loop<From, To,
 struct Conversions {
   LoopPair to_single;
   LoopPair from_single;
-  LoopPair from_double;
 };
 
 template <FloatFormat kFormat>
@@ -94,79 +93,64 @@ constexpr auto kSmallTable = [] {
 using U8 = std::uint8_t;
 using U16 = std::uint16_t;
 using U32 = std::uint32_t;
-using U64 = std::uint64_t;
+
+template <typename Code, FloatFormat kFormat>
+constexpr LoopPair kNarrow = kLoops<U32, Code, [](U32 bits) { return narrow<kFormat>(bits); }>;
 
 template <FloatFormat kFormat>
-constexpr LoopPair kWidenSmall =
-    kLoops<U8, U32, [](U8 code) { return kSmallTable<kFormat>[code]; }>;
-
-template <typename From, typename To, FloatFormat kFormat>
-constexpr LoopPair kNarrow = kLoops<From, To, [](From bits) { return narrow<kFormat>(bits); }>;
-
-template <FloatFormat kFormat>
-constexpr Conversions kSmall = {kWidenSmall<kFormat>, kNarrow<U32, U8, kFormat>,
-                                kNarrow<U64, U8, kFormat>};
-
-constexpr Conversions kPowers = {
-    kWidenSmall<kE8m0fnu>,
-    kLoops<float, U8, [](float x) { return narrow_to_power(std::bit_cast<U64>(double{x})); }>,
-    kLoops<U64, U8, [](U64 bits) { return narrow_to_power(bits); }>};
+constexpr Conversions kSmall = {kLoops<U8, U32, [](U8 code) { return kSmallTable<kFormat>[code]; }>,
+                                kNarrow<U8, kFormat>};
 
 constexpr Conversions kHalves = {kLoops<U16, U32, [](U16 code) { return widen_half(code); }>,
-                                 kNarrow<U32, U16, kHalf>, kNarrow<U64, U16, kHalf>};
+                                 kNarrow<U16, kHalf>};
 
 constexpr Conversions kBrains = {kLoops<U16, U32, [](U16 code) { return widen_brain(code); }>,
-                                 kNarrow<U32, U16, kBrain>, kNarrow<U64, U16, kBrain>};
+                                 kNarrow<U16, kBrain>};
 
-constexpr Conversions kSingles = {
-    {}, {}, kLoops<double, float, [](double x) { return static_cast<float>(x); }>};
+constexpr Conversions kDoubles = {kLoops<double, U32, [](double x) { return narrow_to_odd(x); }>,
+                                  kLoops<float, double, [](float x) { return double{x}; }>};
 
-constexpr Conversions kDoubles = {{}, kLoops<float, double, [](float x) { return double{x}; }>, {}};
+constexpr LoopPair kDoubleToSingle =
+    kLoops<double, float, [](double x) { return static_cast<float>(x); }>;
 
+struct Row {
+  DType dtype;
+  Conversions conversions;
+};
+constexpr std::array kRows = {
+    Row{DType::kFloat4E2m1fn, kSmall<kE2m1fn>},
+    Row{DType::kFloat6E2m3fn, kSmall<kE2m3fn>},
+    Row{DType::kFloat6E3m2fn, kSmall<kE3m2fn>},
+    Row{DType::kFloat8E3m4, kSmall<kE3m4>},
+    Row{DType::kFloat8E4m3, kSmall<kE4m3>},
+    Row{DType::kFloat8E4m3b11fnuz, kSmall<kE4m3b11fnuz>},
+    Row{DType::kFloat8E4m3fn, kSmall<kE4m3fn>},
+    Row{DType::kFloat8E4m3fnuz, kSmall<kE4m3fnuz>},
+    Row{DType::kFloat8E5m2, kSmall<kE5m2>},
+    Row{DType::kFloat8E5m2fnuz, kSmall<kE5m2fnuz>},
+    Row{DType::kFloat8E8m0fnu, kSmall<kE8m0fnu>},
+    Row{DType::kFloat16, kHalves},
+    Row{DType::kBfloat16, kBrains},
+    Row{DType::kFloat64, kDoubles},
+};
+
+// REQUIRES: a float type other than float32.
 const Conversions& conversions_of(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat4E2m1fn:
-      return kSmall<kE2m1fn>;
-    case DType::kFloat6E2m3fn:
-      return kSmall<kE2m3fn>;
-    case DType::kFloat6E3m2fn:
-      return kSmall<kE3m2fn>;
-    case DType::kFloat8E3m4:
-      return kSmall<kE3m4>;
-    case DType::kFloat8E4m3:
-      return kSmall<kE4m3>;
-    case DType::kFloat8E4m3b11fnuz:
-      return kSmall<kE4m3b11fnuz>;
-    case DType::kFloat8E4m3fn:
-      return kSmall<kE4m3fn>;
-    case DType::kFloat8E4m3fnuz:
-      return kSmall<kE4m3fnuz>;
-    case DType::kFloat8E5m2:
-      return kSmall<kE5m2>;
-    case DType::kFloat8E5m2fnuz:
-      return kSmall<kE5m2fnuz>;
-    case DType::kFloat8E8m0fnu:
-      return kPowers;
-    case DType::kFloat16:
-      return kHalves;
-    case DType::kBfloat16:
-      return kBrains;
-    case DType::kFloat64:
-      return kDoubles;
-    default:
-      return kSingles;
-  }
+  return std::find_if(kRows.begin(), kRows.end() - 1,
+                      [&](const Row& row) { return row.dtype == dtype; })
+      ->conversions;
 }
 
 void cast_by_blocks(DType from_type, ByteSpan from, DType to_type, MutableByteSpan to) {
   constexpr std::size_t kBlock = 1024;
   std::array<std::byte, kBlock * sizeof(float)> block;
+  const LoopPair widen = conversions_of(from_type).to_single;
+  const LoopPair narrow = conversions_of(to_type).from_single;
   const std::size_t count = from.size() / item_size(from_type);
   for (std::size_t done = 0; done < count; done += kBlock) {
     const std::size_t now = std::min(kBlock, count - done);
-    conversions_of(from_type).to_single(from.data() + done * item_size(from_type), now,
-                                        block.data());
-    conversions_of(to_type).from_single(block.data(), now, to.data() + done * item_size(to_type));
+    widen(from.data() + done * item_size(from_type), now, block.data());
+    narrow(block.data(), now, to.data() + done * item_size(to_type));
   }
 }
 
@@ -248,10 +232,10 @@ void cast_elements(DType from_type, ByteSpan from, DType to_type, MutableByteSpa
   }
   const DefaultFloatEnvironment environment;
   const std::size_t count = from.size() / item_size(from_type);
-  if (from_type == DType::kFloat32) {
+  if (from_type == DType::kFloat64 && to_type == DType::kFloat32) {
+    kDoubleToSingle(from.data(), count, to.data());
+  } else if (from_type == DType::kFloat32) {
     conversions_of(to_type).from_single(from.data(), count, to.data());
-  } else if (from_type == DType::kFloat64) {
-    conversions_of(to_type).from_double(from.data(), count, to.data());
   } else if (to_type == DType::kFloat32) {
     conversions_of(from_type).to_single(from.data(), count, to.data());
   } else {
@@ -271,6 +255,18 @@ Result<Array> cast_array(const Array& array, DType to) {
   CAIRN_TRY_ASSIGN(Array target, Array::allocate(to, array.shape()));
   cast_elements(array.dtype(), source.bytes(), to, target.mutable_bytes());
   return target;
+}
+
+Result<Array> put_dtype(const Array& array, std::optional<DType> to) {
+  switch (array.dtype()) {
+    case DType::kFloat16:
+    case DType::kBfloat16:
+    case DType::kFloat32:
+    case DType::kFloat64:
+      return to ? cast_array(array, *to) : array;
+    default:
+      return array;
+  }
 }
 
 double element_as_double(DType dtype, const std::byte* element) {

@@ -2,6 +2,8 @@
 // Conversion between float types, as ml_dtypes does it.
 #pragma once
 
+#include <optional>
+
 #include "cairn/array/array.h"
 
 namespace cairn::inline array {
@@ -18,6 +20,11 @@ void cast_elements(DType from_type, ByteSpan from, DType to_type, MutableByteSpa
 /// A dense array of the other type; the same array if the type is equal already. `invalid_argument`
 /// (cast/unsupported).
 Result<Array> cast_array(const Array& array, DType to);
+
+/// What `dtype=` means to a load or a save: the usual floats (float16, bfloat16, float32, float64)
+/// become `to`, all other arrays stay as they are, as does every array if there is no `to`.
+/// `invalid_argument` (cast/unsupported) if `to` is no float.
+Result<Array> put_dtype(const Array& array, std::optional<DType> to);
 
 /// One element as a double (integers beyond 2^53 rounded, complex by its real part).
 double element_as_double(DType dtype, const std::byte* element);

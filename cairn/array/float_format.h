@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 
 namespace cairn::inline array {
@@ -41,45 +42,45 @@ constexpr FloatFormat kE8m0fnu{8, 0, 127, Specials::kPowers};
 constexpr FloatFormat kHalf{5, 10, 15};
 constexpr FloatFormat kBrain{8, 7, 127};
 constexpr FloatFormat kSingle{8, 23, 127};
-constexpr FloatFormat kDouble{11, 52, 1023};
 
-/// The bits of a float or double.
-template <typename Bits>
-constexpr FloatFormat kFormatOf = sizeof(Bits) == 4 ? kSingle : kDouble;
+/// Of float32, as bits.
+constexpr std::uint32_t kInfinity = 0x7F80'0000U;
+constexpr std::uint32_t kQuietNan = 0x7FC0'0000U;
 
-/// Bits of a float32 (float64) to the code of `kTo`, rounded once, to nearest even. No branches, so
-/// that loops over it become vector code.
-template <FloatFormat kTo, typename Bits>
-[[gnu::always_inline]] constexpr Bits narrow(Bits bits) {
-  constexpr FloatFormat kFrom = kFormatOf<Bits>;
-  constexpr Bits kOne = 1;
-  constexpr int kDropped = kFrom.mantissa_bits - kTo.mantissa_bits;
-  // The exponent field, in `kFrom`, of the smallest normal number of `kTo`.
-  constexpr int kFloor = kFrom.bias - kTo.bias + 1;
-  constexpr Bits kImplicit = kOne << kFrom.mantissa_bits;
-  constexpr Bits kFromInfinity = ((kOne << kFrom.exponent_bits) - 1) << kFrom.mantissa_bits;
+/// `a` where `mask` is all ones, `b` where it is zero. Compilers make branches of ?: that has
+/// floating point on one side.
+[[gnu::always_inline]] constexpr std::uint32_t pick(std::uint32_t mask, std::uint32_t a,
+                                                    std::uint32_t b) {
+  return (a & mask) | (b & ~mask);
+}
 
-  const Bits magnitude = bits & ((kOne << kFrom.magnitude_bits()) - 1);
-  const bool negative = magnitude != bits;
-  const int field = static_cast<int>(magnitude >> kFrom.mantissa_bits);
-  const int exponent = std::max(field, 1);
-  const Bits significand = (magnitude & (kImplicit - 1)) | (field == 0 ? 0 : kImplicit);
+/// Bits of a float32 to the code of `kTo`, rounded to nearest even. No branches, so that loops over
+/// it become vector code. REQUIRES: the default rounding mode.
+template <FloatFormat kTo>
+[[gnu::always_inline]] constexpr std::uint32_t narrow(std::uint32_t bits) {
+  constexpr int kDropped = kSingle.mantissa_bits - kTo.mantissa_bits;
+  constexpr auto kRebias = static_cast<std::uint32_t>(kSingle.bias - kTo.bias) << 23;
+  constexpr std::uint32_t kSmallestNormal = kRebias + (1U << 23);
+  // Here float32 has the steps that the subnormal numbers of `kTo` have: an addition rounds to
+  // them.
+  constexpr std::uint32_t kSameSteps =
+      kSmallestNormal + (static_cast<std::uint32_t>(kDropped) << 23);
 
-  const int below = std::max(kFloor - exponent, 0);
-  const int shift = std::min(kDropped + below, kFrom.mantissa_bits + 2);
-  const Bits odd = (significand >> shift) & 1;
-  const Bits kept = (significand + (kOne << (shift - 1)) - 1 + odd) >> shift;
-  // The implicit bit of `kept` adds the last 1 to the exponent, as does a carry out of rounding.
-  const Bits above = static_cast<Bits>(std::max(exponent - kFloor, 0));
-  const Bits code = (above << kTo.mantissa_bits) + kept;
+  const std::uint32_t magnitude = bits & 0x7FFF'FFFFU;
+  const std::uint32_t subnormal = magnitude < kSmallestNormal ? ~0U : 0U;
+  const float sum = std::bit_cast<float>(magnitude) + std::bit_cast<float>(kSameSteps & subnormal);
+  const auto number = std::bit_cast<std::uint32_t>(sum);
+  const std::uint32_t odd = (number >> kDropped) & 1;
+  const std::uint32_t rounded = (number - kRebias + (1U << (kDropped - 1)) - 1 + odd) >> kDropped;
+  const std::uint32_t code = pick(subnormal, number - kSameSteps, rounded);
 
-  constexpr Bits kSign = kOne << kTo.magnitude_bits();
-  const Bits sign = negative ? kSign : 0;
-  const bool nan = magnitude > kFromInfinity;
+  constexpr std::uint32_t kSign = 1U << kTo.magnitude_bits();
+  const std::uint32_t sign = bits >> 31 << kTo.magnitude_bits();
+  const std::uint32_t nan = magnitude > kInfinity ? ~0U : 0U;
   if constexpr (kTo.specials == Specials::kIeee) {
-    constexpr Bits kInfinity = ((kOne << kTo.exponent_bits) - 1) << kTo.mantissa_bits;
-    constexpr Bits kNan = kInfinity | (kOne << (kTo.mantissa_bits - 1));
-    return sign | (nan ? kNan : std::min(code, kInfinity));
+    constexpr std::uint32_t kOverflow = ((1U << kTo.exponent_bits) - 1) << kTo.mantissa_bits;
+    constexpr std::uint32_t kNan = kOverflow | (1U << (kTo.mantissa_bits - 1));
+    return sign | pick(nan, kNan, std::min(code, kOverflow));
   } else if constexpr (kTo.specials == Specials::kNanOnly) {
     return sign | std::min(code, kSign - 1);
   } else if constexpr (kTo.specials == Specials::kNegativeZero) {
@@ -87,19 +88,38 @@ template <FloatFormat kTo, typename Bits>
   } else {
     static_assert(kTo.specials == Specials::kNone);
     // As in ml_dtypes, whose NaN of such a type is -0.
-    return nan ? sign ^ kSign : sign | std::min(code, kSign - 1);
+    return pick(nan, sign ^ kSign, sign | std::min(code, kSign - 1));
   }
+}
+
+/// bfloat16 is the upper half of a float32: the same as above in fewer steps.
+template <>
+[[gnu::always_inline]] constexpr std::uint32_t narrow<kBrain>(std::uint32_t bits) {
+  const std::uint32_t rounded = (bits + 0x7FFFU + ((bits >> 16) & 1)) >> 16;
+  const std::uint32_t nan = (bits >> 31 << 15) | (kQuietNan >> 16);
+  return (bits & 0x7FFF'FFFFU) > kInfinity ? nan : rounded;
 }
 
 /// The nearest power of two, ties upward; the smallest one for all that is smaller. NaN for zero
 /// and negative numbers.
-[[gnu::always_inline]] constexpr std::uint64_t narrow_to_power(std::uint64_t bits) {
-  constexpr std::uint64_t kHalfWay = std::uint64_t{1} << (kDouble.mantissa_bits - 1);
-  constexpr std::int64_t kShift = kDouble.bias - kE8m0fnu.bias;
-  constexpr std::int64_t kNan = 0xFF;
-  const auto rounded = static_cast<std::int64_t>((bits + kHalfWay) >> kDouble.mantissa_bits);
-  const std::int64_t code = std::clamp<std::int64_t>(rounded - kShift, 0, kNan);
-  return static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) <= 0 ? kNan : code);
+template <>
+[[gnu::always_inline]] constexpr std::uint32_t narrow<kE8m0fnu>(std::uint32_t bits) {
+  constexpr std::uint32_t kNan = 0xFF;
+  const std::uint32_t normal = std::min((bits + 0x0040'0000U) >> 23, kNan);
+  // 2^-127, the smallest, is a subnormal float32; halfway to the next is 1.5 * 2^-127.
+  const std::uint32_t subnormal = bits >= 0x0060'0000U ? 1 : 0;
+  const std::uint32_t code = bits < 0x0080'0000U ? subnormal : normal;
+  return static_cast<std::int32_t>(bits) <= 0 ? kNan : code;
+}
+
+/// A double cut to a float32 whose last bit says whether anything was lost. Rounding that once
+/// more, to a type with at least two bits less, gives what rounding the double itself would.
+[[gnu::always_inline]] inline std::uint32_t narrow_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  const double back = nearest;
+  const std::uint32_t away = std::fabs(back) > std::fabs(value) ? 1 : 0;
+  const std::uint32_t lost = ((back < value) | (back > value)) ? 1 : 0;
+  return (std::bit_cast<std::uint32_t>(nearest) - away) | lost;
 }
 
 /// Code of a type of at most eight bits to the bits of a float32. Higher bits of `code` are
@@ -108,7 +128,6 @@ template <FloatFormat kFrom>
 constexpr std::uint32_t widen_small(std::uint32_t code) {
   constexpr std::uint32_t kSign = 1U << kFrom.magnitude_bits();
   constexpr std::uint32_t kFields = (1U << kFrom.exponent_bits) - 1;
-  constexpr std::uint32_t kQuietNan = 0x7FC0'0000U;
   const std::uint32_t magnitude = code & (kSign - 1);
   const std::uint32_t sign = (code & kSign) != 0 ? 0x8000'0000U : 0;
   const std::uint32_t field = magnitude >> kFrom.mantissa_bits;
@@ -118,7 +137,7 @@ constexpr std::uint32_t widen_small(std::uint32_t code) {
     return field == 0 ? 0x0040'0000U : field << kSingle.mantissa_bits;
   }
   if constexpr (kFrom.specials == Specials::kIeee) {
-    if (field == kFields) return sign | (mantissa == 0 ? 0x7F80'0000U : kQuietNan);
+    if (field == kFields) return sign | (mantissa == 0 ? kInfinity : kQuietNan);
   }
   if (kFrom.specials == Specials::kNanOnly && magnitude == kSign - 1) return sign | kQuietNan;
   if (kFrom.specials == Specials::kNegativeZero && magnitude == 0 && sign != 0) {
@@ -133,17 +152,16 @@ constexpr std::uint32_t widen_small(std::uint32_t code) {
 
 /// The same for float16. No branches.
 [[gnu::always_inline]] constexpr std::uint32_t widen_half(std::uint32_t code) {
-  constexpr int kShift = kSingle.mantissa_bits - kHalf.mantissa_bits;
-  constexpr auto kRebias = static_cast<std::uint32_t>(kSingle.bias - kHalf.bias)
-                           << kSingle.mantissa_bits;
-  const std::uint32_t sign = (code & 0x8000U) << 16;
+  constexpr std::uint32_t kRebias = 112U << 23;
+  constexpr std::uint32_t kSmallestNormal = 113U << 23;
   const std::uint32_t magnitude = code & 0x7FFFU;
-  // Twice the step in exponents takes infinity and NaN to those of float32.
-  const std::uint32_t normal =
-      (magnitude << kShift) + (magnitude >= 0x7C00U ? 2 * kRebias : kRebias);
-  const std::uint32_t subnormal =
-      std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<int>(magnitude)) * 0x1p-24F);
-  return sign | (magnitude < 0x0400U ? subnormal : normal);
+  const bool subnormal = magnitude < 0x0400U;
+  // A subnormal number becomes the mantissa of 2^-14, which is then taken away again.
+  const std::uint32_t shifted = (magnitude << 13) + (subnormal ? kSmallestNormal : kRebias);
+  const std::uint32_t excess = subnormal ? kSmallestNormal : 0;
+  const float value = std::bit_cast<float>(shifted) - std::bit_cast<float>(excess);
+  const std::uint32_t special = magnitude >= 0x7C00U ? kInfinity : 0;
+  return (code & 0x8000U) << 16 | std::bit_cast<std::uint32_t>(value) | special;
 }
 
 [[gnu::always_inline]] constexpr std::uint32_t widen_brain(std::uint32_t code) {

@@ -70,24 +70,27 @@ void merge(Nest& nest) {
   }
 }
 
-// Writes run forward through memory; the loop that reads nearest neighbours comes next to it, so
-// that the kernel's tiles use whole cache lines on both sides.
+// Writes run forward through memory.
 void order(Nest& nest) {
   const auto loops = nest.active();
-  std::stable_sort(loops.begin(), loops.end(),
-                   [](const Loop& a, const Loop& b) { return a.to > b.to; });
+  std::sort(loops.begin(), loops.end(), [](const Loop& a, const Loop& b) { return a.to > b.to; });
 }
 
+// In a transposition, the loop that reads neighbours goes next to the one that writes them, so that
+// the kernel's tiles use whole cache lines on both sides.
 void pair_for_tiles(Nest& nest) {
   if (nest.rank < 3) return;
   const auto outer = nest.active().first(nest.rank - 1);
   const auto nearest = std::min_element(
       outer.begin(), outer.end(),
       [](const Loop& a, const Loop& b) { return std::abs(a.from) < std::abs(b.from); });
+  if (std::abs(nearest->from) >= std::abs(nest.loops[nest.rank - 1].from)) return;
   std::rotate(nearest, nearest + 1, outer.end());
 }
 
-constexpr Index kTile = 32;
+// Elements; a tile reads and writes a few dozen cache lines.
+constexpr Index kTileRows = 32;
+constexpr Index kTileColumns = 16;
 
 template <std::size_t kItem>
 void copy_row(const Loop& loop, Index count, const std::byte* from, std::byte* to) {
@@ -96,10 +99,12 @@ void copy_row(const Loop& loop, Index count, const std::byte* from, std::byte* t
 
 template <std::size_t kItem>
 void copy_plane(const Loop& outer, const Loop& inner, const std::byte* from, std::byte* to) {
-  for (Index row = 0; row < outer.size; row += kTile) {
-    const Index row_end = std::min(outer.size, row + kTile);
-    for (Index column = 0; column < inner.size; column += kTile) {
-      const Index columns = std::min(kTile, inner.size - column);
+  const bool turned = outer.size > 1 && std::abs(outer.from) < std::abs(inner.from);
+  const Index width = turned ? kTileColumns : inner.size;
+  for (Index row = 0; row < outer.size; row += kTileRows) {
+    const Index row_end = std::min(outer.size, row + kTileRows);
+    for (Index column = 0; column < inner.size; column += width) {
+      const Index columns = std::min(width, inner.size - column);
       for (Index i = row; i < row_end; ++i) {
         copy_row<kItem>(inner, columns, from + i * outer.from + column * inner.from,
                         to + i * outer.to + column * inner.to);
