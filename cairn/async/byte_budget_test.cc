@@ -104,7 +104,7 @@ TEST(ByteBudget, ServesInTheOrderOfRequests) {
   std::vector<std::uint64_t> order;  // guarded by the budget: each request excludes the next
   std::vector<std::thread> threads;
   // The second would fit at once, but the first came before.
-  for (const std::uint64_t bytes : {80, 30, 90}) {
+  for (const std::uint64_t bytes : {80u, 30u, 90u}) {
     std::atomic<pid_t> thread = 0;
     threads.emplace_back([&budget, &order, &thread, bytes] {
       thread = gettid();

@@ -73,7 +73,7 @@ TEST(ThreadPool, TakesTasksFromManyThreads) {
 }
 
 TEST(ThreadPool, RunsAsManyTasksAtOnceAsItIsWide) {
-  for (const std::size_t width : {1, 2, 5}) {
+  for (const std::size_t width : {1u, 2u, 5u}) {
     const auto pool = make_thread_pool(width);
     EXPECT_EQ(pool->width(), width);
     std::latch all_there(static_cast<std::ptrdiff_t>(width));
@@ -110,9 +110,9 @@ TEST(InlineExecutor, RunsOnTheThreadOfItsCaller) {
 }
 
 TEST(ForEachIndex, CallsEveryIndexOnceAndKeepsToTheWidth) {
-  for (const std::size_t width : {1, 2, 3, 8}) {
+  for (const std::size_t width : {1u, 2u, 3u, 8u}) {
     const auto pool = make_thread_pool(width);
-    for (const std::size_t count : {0, 1, 2, 3, 7, 8, 9, 500}) {
+    for (const std::size_t count : {0u, 1u, 2u, 3u, 7u, 8u, 9u, 500u}) {
       std::vector<std::atomic<int>> calls(count);
       std::atomic<std::size_t> running = 0;
       std::atomic<bool> too_many = false;
@@ -144,7 +144,7 @@ TEST(ForEachIndex, UsesAllThreadsAndTheCallersOwn) {
 }
 
 TEST(ForEachIndex, NestsWithoutDeadlock) {
-  for (const std::size_t width : {1, 2, 4}) {
+  for (const std::size_t width : {1u, 2u, 4u}) {
     const auto pool = make_thread_pool(width);
     std::atomic<int> leaves = 0;
     const auto leaf = [&](std::size_t) {
@@ -222,7 +222,7 @@ TEST(ForEachIndex, ReturnsTheErrorOfTheLowestIndexHoweverLateItComes) {
 }
 
 TEST(ForEachIndex, TurnsAnExceptionIntoAnError) {
-  for (const std::size_t width : {1, 3}) {
+  for (const std::size_t width : {1u, 3u}) {
     const auto pool = make_thread_pool(width);
     const Result<void> done = for_each_index(
         *pool, 20, [](std::size_t) -> Result<void> { throw std::runtime_error("surprise"); });

@@ -17,7 +17,7 @@ std::size_t misalignment(const Buffer& buffer, std::size_t alignment) {
 }
 
 TEST(Buffer, AllocatesAlignedBytesOfAnySize) {
-  for (const std::size_t size : {0, 1, 63, 64, 4095, 4096, 4097, 1 << 20}) {
+  for (const std::size_t size : {0u, 1u, 63u, 64u, 4095u, 4096u, 4097u, 1u << 20}) {
     Result<Buffer> buffer = Buffer::allocate(size);
     ASSERT_TRUE(buffer) << size;
     EXPECT_EQ(buffer->size(), size);
@@ -29,7 +29,7 @@ TEST(Buffer, AllocatesAlignedBytesOfAnySize) {
 }
 
 TEST(Buffer, ZerosAreZero) {
-  for (const std::size_t size : {0, 1, 5000}) {
+  for (const std::size_t size : {0u, 1u, 5000u}) {
     const Result<Buffer> buffer = Buffer::zeros(size);
     ASSERT_TRUE(buffer);
     EXPECT_EQ(buffer->size(), size);
