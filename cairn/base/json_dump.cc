@@ -137,7 +137,7 @@ class Writer {
     if (at != std::string_view::npos) {
       out_ += '\\';
       out_ += kLetters[at];
-    } else if (c == 0x7f) {
+    } else if (c == 0x7f && !style_.ascii) {
       out_ += c;
     } else {
       write_unit(static_cast<unsigned char>(c));

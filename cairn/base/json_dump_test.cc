@@ -94,7 +94,7 @@ TEST(DumpJson, EscapesText) {
   } kTable[] = {
       {"a\"b\\c/", R"("a\"b\\c/")", R"("a\"b\\c/")"},
       {"\b\f\n\r\t", R"("\b\f\n\r\t")", R"("\b\f\n\r\t")"},
-      {std::string("\0\x1f\x7f", 3), "\"\\u0000\\u001f\x7f\"", "\"\\u0000\\u001f\x7f\""},
+      {std::string("\0\x1f\x7f", 3), "\"\\u0000\\u001f\x7f\"", R"("\u0000\u001f\u007f")"},
       {"\xc3\xa9", "\"\xc3\xa9\"", R"("\u00e9")"},
       {"\xe2\x82\xac", "\"\xe2\x82\xac\"", R"("\u20ac")"},
       {"\xf0\x9f\x98\x80", "\"\xf0\x9f\x98\x80\"", R"("\ud83d\ude00")"},
