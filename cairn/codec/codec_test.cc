@@ -233,6 +233,8 @@ TEST(Codec, RefusesEachDamageWithItsReason) {
         {"a byte after it", good + '\0', "/trailing-bytes"},
         {"twice", good + good, "/trailing-bytes"},
         {"a whole stream of fewer bytes", encoded(*codec, raw.substr(4)), "/too-short"},
+        {"a whole stream of one byte less", encoded(*codec, raw.substr(1)), "/too-short"},
+        {"a whole stream of one byte more", encoded(*codec, raw + "m"), "/too-long"},
         {"a whole stream of no bytes", encoded(*codec, ""), "/too-short"},
         {"a whole stream of more bytes", encoded(*codec, raw + "more"), "/too-long"},
         {"a bomb", encoded(*codec, std::string(8 << 20, '\0')), "/too-long"},

@@ -83,7 +83,7 @@ TEST(Zstd, RefusesOtherFormatsAndDictionaries) {
 TEST(Zstd, WritesTheContentSizeAndAChecksumOnlyOnDemand) {
   const auto plain = *make_zstd(*parse_json(R"({"id":"zstd"})"), 1);
   const auto summed = *make_zstd(*parse_json(R"({"id":"zstd","checksum":true})"), 1);
-  for (std::size_t size : {0, 1, 255, 256, 70'000}) {
+  for (std::size_t size : {0U, 1U, 255U, 256U, 70'000U}) {
     const std::string raw(size, 'a');
     const std::byte descriptor = plain->encode(as_bytes(raw))->data()[4];
     // Single segment, or a content size field: either way the size is there.
