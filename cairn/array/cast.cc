@@ -190,24 +190,28 @@ std::int64_t signed_value(DType dtype, const std::byte* element) {
   return static_cast<std::int64_t>(low_bits(dtype, element) << unused) >> unused;
 }
 
-// Digits are added until the text reads back as the same element.
+bool reads_back(DType dtype, const std::byte* element, std::string_view text) {
+  double read = 0;
+  std::from_chars(text.data(), text.data() + text.size(), read);
+  std::array<std::byte, sizeof(double)> back;
+  cast_elements(DType::kFloat64, std::as_bytes(std::span(&read, 1)), dtype, back);
+  return std::memcmp(back.data(), element, item_size(dtype)) == 0;
+}
+
+// Digits are added until the text reads back. Short integers are written out: 448, not 4.5e+02.
 std::string float_as_text(DType dtype, const std::byte* element) {
   const double value = element_as_double(dtype, element);
   if (std::isnan(value)) return "nan";
-  std::array<char, 32> text;
-  char* const last = text.data() + text.size();
-  if (dtype == DType::kFloat64) return {text.data(), std::to_chars(text.data(), last, value).ptr};
-  const auto single = static_cast<float>(value);
-  for (int digits = 1; dtype != DType::kFloat32 && digits < 9; ++digits) {
-    char* const end =
-        std::to_chars(text.data(), last, value, std::chars_format::general, digits).ptr;
-    double read = 0;
-    std::from_chars(text.data(), end, read);
-    std::array<std::byte, sizeof(double)> back;
-    cast_elements(DType::kFloat64, std::as_bytes(std::span(&read, 1)), dtype, back);
-    if (std::memcmp(back.data(), element, item_size(dtype)) == 0) return {text.data(), end};
-  }
-  return {text.data(), std::to_chars(text.data(), last, single).ptr};
+  if (dtype == DType::kFloat64) return fmt::format("{}", value);
+  if (dtype == DType::kFloat32) return fmt::format("{}", static_cast<float>(value));
+  const double magnitude = std::fabs(value);
+  const bool short_integer = magnitude >= 1 && magnitude < 1e6;
+  int digits = short_integer ? static_cast<int>(std::log10(magnitude)) + 1 : 1;
+  std::string text;
+  do {
+    text = fmt::format("{:.{}g}", value, digits);
+  } while (++digits <= 9 && !reads_back(dtype, element, text));
+  return text;
 }
 
 std::string complex_as_text(DType dtype, const std::byte* element) {
