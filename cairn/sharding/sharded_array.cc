@@ -14,12 +14,22 @@ Error refuse(const char* reason, std::string message) {
   return Error(Code::kInvalidArgument, reason, std::move(message));
 }
 
-bool lies_within(const Box& box, const Shape& shape) {
-  if (box.begin.size() != shape.size() || box.end.size() != shape.size()) return false;
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (box.begin[i] < 0 || box.begin[i] > box.end[i] || box.end[i] > shape[i]) return false;
+Result<void> check_box(const Placement& placement, const Shape& shape) {
+  const Box& box = placement.box;
+  const auto outside = [&](std::string_view what) {
+    return refuse("sharding/box-outside",
+                  fmt::format("{} of device {} does not lie within shape {}", what,
+                              placement.device.id, to_string(shape)));
+  };
+  if (box.begin.size() != shape.size() || box.end.size() != shape.size()) {
+    return outside(fmt::format("a box of rank {}", box.rank()));
   }
-  return true;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (box.begin[i] < 0 || box.begin[i] > box.end[i] || box.end[i] > shape[i]) {
+      return outside("box " + box.to_string());
+    }
+  }
+  return {};
 }
 
 Result<void> check_placements(const Shape& shape, const std::vector<Placement>& placements) {
@@ -30,11 +40,7 @@ Result<void> check_placements(const Shape& shape, const std::vector<Placement>& 
   std::vector<const Box*> boxes;
   boxes.reserve(placements.size());
   for (const Placement& placement : placements) {
-    if (!lies_within(placement.box, shape)) {
-      return refuse("sharding/box-outside",
-                    fmt::format("box {} of device {} does not lie within shape {}",
-                                placement.box.to_string(), placement.device.id, to_string(shape)));
-    }
+    CAIRN_TRY(check_box(placement, shape));
     boxes.push_back(&placement.box);
   }
   return check_tiling(shape, boxes);
