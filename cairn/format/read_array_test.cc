@@ -2,6 +2,7 @@
 #include "cairn/format/read_array.h"
 
 #include <cstring>
+#include <limits>
 #include <random>
 
 #include <gmock/gmock.h>
@@ -136,6 +137,9 @@ TEST_F(ReadArray, AHugeClaimAllocatesNothing) {
   EXPECT_EQ(reason(array), "chunk/expansion");
   array.shape = {Index{1} << 50};
   EXPECT_EQ(reason(array), "format/array-too-large");
+  const auto unlimited = read_array(*store_, array, std::numeric_limits<std::uint64_t>::max());
+  ASSERT_FALSE(unlimited);
+  EXPECT_EQ(unlimited.error().reason(), "chunk/expansion") << "not for want of memory";
 }
 
 TEST_F(ReadArray, KeepsToTheLimitOfTheCaller) {

@@ -58,6 +58,13 @@ TEST(Zarray, ReadsEveryMember) {
   EXPECT_FALSE(array->one_object);
 }
 
+TEST(Zarray, OneByteHasNoByteOrder) {
+  const auto array = parse_metadata(with("dtype", "\">u1\""));
+  ASSERT_TRUE(array);
+  EXPECT_FALSE(array->big_endian);
+  EXPECT_TRUE(array->plain());
+}
+
 TEST(Zarray, KeepsTheCompressor) {
   const auto array = parse_metadata(with("compressor", R"({"id":"zstd","level":1})"));
   ASSERT_TRUE(array) << array.error().to_string();
