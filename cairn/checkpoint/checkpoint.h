@@ -56,4 +56,10 @@ struct Checkpoint {
 /// `unimplemented` as the parsers say.
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime);
 
+/// All prefixes, or the one that is named. Errors of Checkpoint::prefix().
+Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,
+                                                         const std::optional<std::string>& name);
+/// Is the leaf one of `keys`, or below one? All are where there are none.
+bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys);
+
 }  // namespace cairn::inline checkpoint

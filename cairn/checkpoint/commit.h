@@ -38,23 +38,23 @@
 namespace cairn::inline checkpoint {
 
 struct AttemptOptions {
-  std::vector<std::string> prefixes;  ///< that this save writes
-  std::string run_id;
+  std::vector<std::string> prefixes = {};  ///< that this save writes
+  std::string run_id = {};
   std::chrono::nanoseconds lock_timeout = std::chrono::seconds(60);
 };
 
 /// What a prefix of this save becomes.
 struct CommitPrefix {
-  RecordPrefix record;  ///< all fields but `attempt`
+  RecordPrefix record = {};  ///< all fields but `attempt`
   std::optional<Json>
       arrays;  ///< its list in tensorstore_index.json; nothing: it has no entry there
 };
 
 struct CommitRequest {
-  std::vector<CommitPrefix> prefixes;
-  std::optional<std::int64_t> step;
-  std::optional<std::string> checkpoint_metadata;  ///< text of checkpoint_metadata.json
-  std::optional<std::string> mark;  ///< text of metadata.json; nothing: left as it is
+  std::vector<CommitPrefix> prefixes = {};
+  std::optional<std::int64_t> step = {};
+  std::optional<std::string> checkpoint_metadata = {};  ///< text of checkpoint_metadata.json
+  std::optional<std::string> mark = {};  ///< text of metadata.json; nothing: left as it is
 };
 
 /// One save on its way in one destination. Destroyed undecided: abandoned, and its files removed.

@@ -1,1 +1,164 @@
 // SPDX-License-Identifier: Apache-2.0
+// The crash tests of the commit: power cuts and kills after every operation, failures of every
+// operation.
+#include "cairn/checkpoint/commit.h"
+
+#include <cerrno>
+
+#include <gtest/gtest.h>
+
+#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/save.h"
+#include "cairn/testing/lossy_file_system.h"
+#include "cairn/testing/manual_clock.h"
+#include "cairn/testing/random_tree.h"
+
+namespace cairn {
+namespace {
+
+using testing::difference;
+using testing::LossyFileSystem;
+
+Tree tree_of(std::uint64_t seed) {
+  testing::Random random(seed);
+  return Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {5, 3})},
+                     {"b", testing::random_array(random, DType::kInt8, {7})},
+                     {"step", Value(Integer(static_cast<std::int64_t>(seed)))}});
+}
+
+struct Case {
+  std::string layout;
+  bool mark;
+};
+
+SaveOptions options_of(const Case& test, std::uint64_t seed) {
+  SaveOptions options{.layout = test.layout};
+  options.chunk_bytes = 32;
+  options.shard_size = 40;
+  if (test.mark) options.mark = "{\"step\": " + std::to_string(seed) + "}";
+  return options;
+}
+
+Result<SaveReport> save_seed(storage::FileSystem& fs, const Case& test, std::uint64_t seed) {
+  Runtime runtime({.threads = 1, .file_system = &fs});
+  return save_checkpoint({{"model", tree_of(seed)}, {"tx", tree_of(seed + 100)}}, "/run/c",
+                         options_of(test, seed), runtime);
+}
+
+/// Which save a reader sees: 0 for none. Fails the test for a mixture or an error.
+std::uint64_t seen(LossyFileSystem& fs, const std::string& when) {
+  Runtime runtime({.threads = 1, .file_system = &fs});
+  const auto checkpoint = open_checkpoint("/run/c", runtime);
+  if (!checkpoint) {
+    const std::string_view reason = checkpoint.error().reason();
+    EXPECT_TRUE(reason == "checkpoint/not-found" || reason == "checkpoint/not-a-checkpoint")
+        << when << ": " << checkpoint.error().to_string();
+    return 0;
+  }
+  std::uint64_t found = 0;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const auto model = load(*checkpoint, {.prefix = "model"}, runtime);
+    const auto tx = load(*checkpoint, {.prefix = "tx"}, runtime);
+    EXPECT_TRUE(model && tx) << when << ": "
+                             << (model ? tx.error().to_string() : model.error().to_string());
+    if (!model || !tx) return 99;
+    if (difference(model->tree, tree_of(seed)).empty() &&
+        difference(tx->tree, tree_of(seed + 100)).empty()) {
+      found = seed;
+    }
+  }
+  EXPECT_NE(found, 0u) << when << ": neither the old nor the new checkpoint";
+  return found;
+}
+
+class Crash : public ::testing::TestWithParam<Case> {
+ protected:
+  // The file system after a first save, and the number of operations of a second one.
+  void SetUp() override {
+    ASSERT_TRUE(base_.make_directory(nullptr, "/run"));
+    ASSERT_TRUE(save_seed(base_, GetParam(), 1));
+    const auto copy = base_.after_power_cut();
+    ASSERT_EQ(seen(*copy, "after the first save"), 1u);
+    const std::size_t before = copy->operations().size();
+    ASSERT_TRUE(save_seed(*copy, GetParam(), 2));
+    operations_ = copy->operations().size() - before;
+  }
+
+  // A save is old or new, the next one succeeds, and nothing is left of the torn one.
+  void check_survivor(LossyFileSystem& left, bool reported, const std::string& when) {
+    const std::uint64_t found = seen(left, when);
+    EXPECT_TRUE(found == 2 || (!reported && found == 1)) << when << ": found " << found;
+    const auto again = save_seed(left, GetParam(), 3);
+    ASSERT_TRUE(again) << when << ": " << again.error().to_string();
+    EXPECT_EQ(seen(left, when + ", saved again"), 3u);
+    for (const auto& [path, content] : left.snapshot()) {
+      EXPECT_TRUE(path.find("/.cairn-") == std::string::npos || path.ends_with("/.cairn-lock") ||
+                  path.find("cairn.json") != std::string::npos)
+          << when << ": left over " << path;
+    }
+  }
+
+  LossyFileSystem base_;
+  std::size_t operations_ = 0;
+};
+
+TEST_P(Crash, APowerCutAfterAnyOperationLeavesTheOldOrTheNew) {
+  for (std::size_t n = 0; n <= operations_; ++n) {
+    const auto disk = base_.after_power_cut();
+    disk->crash_after(n);
+    const bool reported = save_seed(*disk, GetParam(), 2).has_value();
+    const std::string when = "power cut after operation " + std::to_string(n);
+    check_survivor(*disk->after_power_cut(), reported, when);
+    check_survivor(*disk->after_kill(), reported, when + " (kill)");
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      check_survivor(*disk->after_power_cut(seed * 1000 + n), reported,
+                     when + ", subset " + std::to_string(seed));
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Crash, AFailingOperationIsReportedAndTheOldOneStays) {
+  for (const int error : {EIO, ENOSPC, EDQUOT, EACCES, EROFS, EXDEV}) {
+    for (std::size_t n = 0; n < operations_; ++n) {
+      const auto disk = base_.after_power_cut();
+      disk->fail_at(n, error);
+      const auto saved = save_seed(*disk, GetParam(), 2);
+      const std::string when =
+          "errno " + std::to_string(error) + " at operation " + std::to_string(n);
+      const std::uint64_t found = seen(*disk, when);
+      EXPECT_TRUE(saved ? found == 2 : (found == 1 || found == 2)) << when << ": found " << found;
+      check_survivor(*disk->after_power_cut(), saved.has_value(), when);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Crash, RecoveryInterruptedTwiceStillEnds) {
+  for (std::size_t n = operations_ / 2; n <= operations_; ++n) {
+    const auto torn = base_.after_power_cut();
+    torn->crash_after(n);
+    const bool reported = save_seed(*torn, GetParam(), 2).has_value();
+    const auto first = torn->after_power_cut();
+    for (std::size_t m = 0; m < 60; m += 3) {
+      const auto second = first->after_power_cut();
+      second->crash_after(m);
+      const bool over = recover(*second, system_clock(), "/run/c").has_value();
+      const auto third = second->after_power_cut(m + 1);
+      third->crash_after(m / 2);
+      recover(*third, system_clock(), "/run/c").ignore_error("it is interrupted too");
+      check_survivor(*third->after_power_cut(), reported,
+                     "cut at " + std::to_string(n) + ", recovery at " + std::to_string(m));
+      if (over || HasFailure()) break;
+    }
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, Crash,
+                         ::testing::Values(Case{std::string(kZarr2Layout), false},
+                                           Case{std::string(kZarr2Layout), true},
+                                           Case{std::string(kSafetensorsLayout), true}));
+
+}  // namespace
+}  // namespace cairn

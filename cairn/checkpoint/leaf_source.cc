@@ -6,6 +6,8 @@
 #include "cairn/array/cast.h"
 #include "cairn/array/flat_range.h"
 #include "cairn/array/strided_copy.h"
+#include "cairn/checkpoint/checkpoint.h"
+#include "cairn/checkpoint/read_boxes.h"
 
 namespace cairn::inline checkpoint {
 
@@ -17,15 +19,29 @@ std::int64_t byte_offset(const Shape& index, const Strides& strides) {
   return offset;
 }
 
-}  // namespace
+class MemorySource final : public LeafSource {
+ public:
+  MemorySource(ShardedArray array, DType dtype) : array_(std::move(array)), dtype_(dtype) {}
 
-std::uint64_t LeafSource::scratch_bytes(std::uint64_t elements) const {
+  Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override;
+  Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override;
+  std::uint64_t scratch_bytes(std::uint64_t elements) const override;
+
+ private:
+  void gather(const Box& box, std::byte* to, const Strides& strides) const;
+  Result<ByteSpan> cast(Buffer gathered, Buffer& scratch) const;
+
+  const ShardedArray array_;
+  const DType dtype_;
+};
+
+std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
   const std::uint64_t gathered = elements * item_size(array_.dtype());
   return dtype_ == array_.dtype() ? gathered : gathered + elements * item_size(dtype_);
 }
 
 // `to` is where the element at box.begin goes.
-void LeafSource::gather(const Box& box, std::byte* to, const Strides& strides) const {
+void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
   const std::size_t item = item_size(array_.dtype());
   for (const Shard& shard : array_.shards()) {
     const Box& held = array_.box_of(shard);
@@ -37,7 +53,7 @@ void LeafSource::gather(const Box& box, std::byte* to, const Strides& strides) c
   }
 }
 
-Result<ByteSpan> LeafSource::cast(Buffer gathered, Buffer& scratch) const {
+Result<ByteSpan> MemorySource::cast(Buffer gathered, Buffer& scratch) const {
   if (dtype_ == array_.dtype()) {
     scratch = std::move(gathered);
     return scratch.bytes();
@@ -48,7 +64,8 @@ Result<ByteSpan> LeafSource::cast(Buffer gathered, Buffer& scratch) const {
   return scratch.bytes();
 }
 
-Result<ByteSpan> LeafSource::range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const {
+Result<ByteSpan> MemorySource::range(std::uint64_t begin, std::uint64_t end,
+                                     Buffer& scratch) const {
   const std::size_t item = item_size(array_.dtype());
   if (array_.whole() && array_.array().dense()) {
     const ByteSpan bytes = array_.array().bytes().subspan(begin * item, (end - begin) * item);
@@ -66,8 +83,8 @@ Result<ByteSpan> LeafSource::range(std::uint64_t begin, std::uint64_t end, Buffe
   return cast(std::move(gathered), scratch);
 }
 
-Result<ByteSpan> LeafSource::chunk(const Box& box, const Shape& chunk_shape,
-                                   Buffer& scratch) const {
+Result<ByteSpan> MemorySource::chunk(const Box& box, const Shape& chunk_shape,
+                                     Buffer& scratch) const {
   if (box.shape() == chunk_shape && is_flat(array_.shape(), box) && array_.whole() &&
       array_.array().dense()) {
     const std::uint64_t first = flat_index(array_.shape(), box.begin);
@@ -79,6 +96,60 @@ Result<ByteSpan> LeafSource::chunk(const Box& box, const Shape& chunk_shape,
   const Strides strides = dense_strides(chunk_shape, item);
   gather(box, gathered.mutable_bytes().data(), strides);
   return cast(std::move(gathered), scratch);
+}
+
+class StoredSource final : public LeafSource {
+ public:
+  StoredSource(const OpenedPrefix& prefix, std::size_t array, DType dtype, Runtime& runtime)
+      : prefix_(prefix), array_(prefix.manifest.arrays[array]), dtype_(dtype), runtime_(runtime) {}
+
+  Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override {
+    const std::size_t item = item_size(dtype_);
+    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item));
+    std::vector<BoxTarget> targets;
+    std::size_t at = 0;
+    for (Box& box : flat_range_boxes(array_.stored.shape, begin, end)) {
+      const std::size_t size = box.elements() * item;
+      CAIRN_TRY_ASSIGN(Array to, Array::wrap(dtype_, box.shape(), scratch.slice(at, size)));
+      targets.push_back({{&array_, std::move(box)}, std::move(to)});
+      at += size;
+    }
+    return read(std::move(targets), scratch);
+  }
+
+  Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override {
+    const std::size_t item = item_size(dtype_);
+    CAIRN_TRY_ASSIGN(scratch, Buffer::zeros(Box::whole(chunk_shape).elements() * item));
+    CAIRN_TRY_ASSIGN(Array to, Array::wrap_strided(dtype_, box.shape(),
+                                                   dense_strides(chunk_shape, item), scratch));
+    return read({{{&array_, box}, std::move(to)}}, scratch);
+  }
+
+  std::uint64_t scratch_bytes(std::uint64_t elements) const override {
+    return elements * item_size(dtype_);
+  }
+
+ private:
+  Result<ByteSpan> read(std::vector<BoxTarget> targets, const Buffer& scratch) const {
+    CAIRN_TRY(read_boxes(*prefix_.store, std::move(targets), {}, runtime_));
+    return scratch.bytes();
+  }
+
+  const OpenedPrefix& prefix_;
+  const ManifestArray& array_;
+  const DType dtype_;
+  Runtime& runtime_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LeafSource> memory_source(ShardedArray array, DType dtype) {
+  return std::make_shared<MemorySource>(std::move(array), dtype);
+}
+
+std::shared_ptr<const LeafSource> stored_source(const OpenedPrefix& prefix, std::size_t array,
+                                                DType dtype, Runtime& runtime) {
+  return std::make_shared<StoredSource>(prefix, array, dtype, runtime);
 }
 
 }  // namespace cairn::inline checkpoint

@@ -1,36 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of one array as a save needs them: cast, gathered from its shards, in C order.
+// The bytes of one array as a save needs them: in C order, as the type that is stored.
 #pragma once
+
+#include <memory>
 
 #include "cairn/sharding/sharded_array.h"
 
 namespace cairn::inline checkpoint {
 
-/// A view of a ShardedArray that must outlive it. Threading: safe, each call with a scratch of its
-/// own.
+struct OpenedPrefix;
+class Runtime;
+
+/// Where the elements of an array come from. Threading: safe, each call with a scratch of its own.
 class LeafSource {
  public:
-  /// Elements come out as `dtype`. REQUIRES: equal to the array's, or can_cast().
-  LeafSource(const ShardedArray& array, DType dtype) : array_(array), dtype_(dtype) {}
+  virtual ~LeafSource() = default;
 
-  DType dtype() const { return dtype_; }
-
-  /// Elements [begin, end) in C order. The caller's own memory if that is what it holds, else
-  /// gathered into `scratch`. Elements that no shard here holds are zero.
-  Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const;
-
+  /// Elements [begin, end) in C order. Memory that is there already is not copied; what must be
+  /// made lies in `scratch`.
+  virtual Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const = 0;
   /// A chunk of `chunk_shape` that begins at `box`; cells outside the box are zero.
-  Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const;
-
+  virtual Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape,
+                                 Buffer& scratch) const = 0;
   /// Scratch memory that one call for `elements` takes at most.
-  std::uint64_t scratch_bytes(std::uint64_t elements) const;
-
- private:
-  void gather(const Box& box, std::byte* to, const Strides& strides) const;
-  Result<ByteSpan> cast(Buffer gathered, Buffer& scratch) const;
-
-  const ShardedArray& array_;
-  DType dtype_;
+  virtual std::uint64_t scratch_bytes(std::uint64_t elements) const = 0;
 };
+
+/// The caller's arrays, gathered from their shards and cast to `dtype`. Elements that no shard here
+/// holds are zero. REQUIRES: `dtype` is the array's, or can_cast().
+std::shared_ptr<const LeafSource> memory_source(ShardedArray array, DType dtype);
+
+/// An array of another checkpoint, read piece by piece and cast to `dtype`. `prefix` and `runtime`
+/// must outlive it; `runtime` is not the one that writes, because who holds one budget must not
+/// wait for it again.
+std::shared_ptr<const LeafSource> stored_source(const OpenedPrefix& prefix, std::size_t array,
+                                                DType dtype, Runtime& runtime);
 
 }  // namespace cairn::inline checkpoint

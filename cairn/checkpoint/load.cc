@@ -19,19 +19,9 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-bool begins_with(const KeyPath& path, const KeyPath& start) {
-  return path.parts().size() >= start.parts().size() &&
-         std::equal(start.parts().begin(), start.parts().end(), path.parts().begin());
-}
-
-bool chosen(const KeyPath& path, const std::vector<KeyPath>& keys) {
-  return keys.empty() ||
-         std::ranges::any_of(keys, [&](const KeyPath& key) { return begins_with(path, key); });
-}
-
 Result<void> check_keys(const OpenedPrefix& prefix, const std::vector<KeyPath>& keys) {
   for (const KeyPath& key : keys) {
-    const auto hit = [&](const auto& leaf) { return begins_with(leaf, key); };
+    const auto hit = [&](const KeyPath& leaf) { return leaf.starts_with(key); };
     const bool found = std::ranges::any_of(prefix.manifest.arrays, hit, &ManifestArray::path) ||
                        std::ranges::any_of(prefix.values, hit, &std::pair<KeyPath, Value>::first);
     if (found) continue;
@@ -57,7 +47,7 @@ Result<Work> choose_all(const OpenedPrefix& prefix, const LoadOptions& options) 
   Work work;
   for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
     const ManifestArray& array = prefix.manifest.arrays[i];
-    if (!chosen(array.path, options.keys)) continue;
+    if (!is_selected(array.path, options.keys)) continue;
     CAIRN_TRY_ASSIGN(auto memory,
                      Array::allocate(loaded_type(array, options), array.stored.shape).in([&] {
                        return "leaf " + array.path.text();
@@ -107,7 +97,7 @@ Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options, 
         {prefix.manifest.arrays[work.which[n]].path, ShardedArray(work.destinations[n])});
   }
   for (const auto& [path, value] : prefix.values) {
-    if (chosen(path, options.keys)) leaves.push_back({path, value});
+    if (is_selected(path, options.keys)) leaves.push_back({path, value});
   }
   return nest(std::move(leaves));
 }

@@ -15,11 +15,11 @@ namespace cairn::inline checkpoint {
 
 struct LoadOptions {
   /// Which tree; needed only where there are several.
-  std::optional<std::string> prefix;
+  std::optional<std::string> prefix = {};
   /// Leaves and subtrees to load; empty: all. What is not wanted is not read.
-  std::vector<KeyPath> keys;
+  std::vector<KeyPath> keys = {};
   /// Cast floats to this type; nothing: as stored.
-  std::optional<DType> dtype;
+  std::optional<DType> dtype = {};
   /// The result takes this structure. Its arrays say which shapes are expected.
   const Tree* like = nullptr;
   /// With `like`: a missing leaf or another shape is an error that lists every one. Otherwise
@@ -30,19 +30,19 @@ struct LoadOptions {
   bool fill = false;
   bool check = true;      ///< CRC of every block that is read
   bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
-  ProgressSink progress;
+  ProgressSink progress = {};
 };
 
 /// What happened, by key path as text.
 struct LoadReport {
-  std::vector<std::string> loaded;
-  std::vector<std::string> missing;     ///< in `like`, not in the checkpoint
-  std::vector<std::string> unexpected;  ///< in the checkpoint, not in `like`
-  std::vector<std::string> mismatched;  ///< other shape: reshaped, or left as it was
-  std::vector<std::string> cast;
-  std::vector<std::string> unchecked;  ///< read without a checksum
-  std::vector<std::string> notes;      ///< sentences for a person
-  std::uint64_t bytes = 0;             ///< of elements loaded
+  std::vector<std::string> loaded = {};
+  std::vector<std::string> missing = {};     ///< in `like`, not in the checkpoint
+  std::vector<std::string> unexpected = {};  ///< in the checkpoint, not in `like`
+  std::vector<std::string> mismatched = {};  ///< other shape: reshaped, or left as it was
+  std::vector<std::string> cast = {};
+  std::vector<std::string> unchecked = {};  ///< read without a checksum
+  std::vector<std::string> notes = {};      ///< sentences for a person
+  std::uint64_t bytes = 0;                  ///< of elements loaded
 };
 
 struct Loaded {

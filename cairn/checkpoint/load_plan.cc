@@ -2,6 +2,9 @@
 #include "cairn/checkpoint/load_plan.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "cairn/array/flat_range.h"
 
 namespace cairn::inline checkpoint {
 
@@ -152,6 +155,29 @@ class Planner {
 
 bool reads_by_range(const format::StoredArray& array) {
   return array.plain() && !(array.fortran_order && array.shape.size() > 1);
+}
+
+std::vector<Box> piece_boxes(const format::StoredArray& array) {
+  std::vector<Box> pieces;
+  const std::uint64_t step = kReadPieceBytes / item_size(array.dtype);
+  for (std::uint64_t n = 0; n < array.chunk_count(); ++n) {
+    const Box chunk = array.chunk_box(n);
+    const std::uint64_t elements = chunk.elements();
+    if (!reads_by_range(array) || elements <= step) {
+      pieces.push_back(chunk);
+      continue;
+    }
+    for (std::uint64_t at = 0; at < elements; at += step) {
+      for (Box& box : flat_range_boxes(chunk.shape(), at, std::min(at + step, elements))) {
+        for (std::size_t d = 0; d < box.rank(); ++d) {
+          box.begin[d] += chunk.begin[d];
+          box.end[d] += chunk.begin[d];
+        }
+        pieces.push_back(std::move(box));
+      }
+    }
+  }
+  return pieces;
 }
 
 LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check) {

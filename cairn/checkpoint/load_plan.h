@@ -41,6 +41,10 @@ struct LoadPlan {
 /// and the array has sums; nothing else is read. Linear in boxes plus the chunks they meet.
 LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check);
 
+/// Boxes that cover the array once, in an order and of sizes in which reading them one by one is
+/// cheap: whole chunks where chunks must be decoded, runs of at most kReadPieceBytes elsewhere.
+std::vector<Box> piece_boxes(const format::StoredArray& array);
+
 /// Can parts of a chunk be read alone?
 bool reads_by_range(const format::StoredArray& array);
 

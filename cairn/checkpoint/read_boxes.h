@@ -21,7 +21,7 @@ struct BoxTarget {
 
 struct ReadOptions {
   bool check = true;  ///< compare every block with its CRC, where the array has sums
-  ProgressSink progress;
+  ProgressSink progress = {};
 };
 
 /// `corrupt`: load/checksum (with chunk, block, expected and found), load/chunk-missing (the

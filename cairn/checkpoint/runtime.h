@@ -22,7 +22,7 @@ struct RuntimeOptions {
   std::uint64_t memory_bytes = 0;
   storage::FileSystem* file_system = nullptr;  ///< null: the machine's
   Clock* clock = nullptr;                      ///< null: the machine's
-  LogSink log;                                 ///< empty: silence
+  LogSink log = {};                            ///< empty: silence
 };
 
 /// Threading: safe. Must outlive every call that uses it.

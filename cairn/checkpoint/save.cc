@@ -1,35 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/save.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "cairn/base/sha256.h"
-#include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit.h"
-#include "cairn/checkpoint/layout/array_writer.h"
-#include "cairn/checkpoint/layout/eformer_index.h"
-#include "cairn/checkpoint/leaf_source.h"
-#include "cairn/checkpoint/manifest.h"
-#include "cairn/checkpoint/save_plan.h"
-#include "cairn/storage/open.h"
+#include "cairn/checkpoint/save_prepared.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
 
 namespace cairn::inline checkpoint {
 
 namespace {
-
-/// One tree on its way: what is known of it before anything is written.
-struct PreparedTree {
-  std::string prefix;
-  std::vector<NamedLeaf> leaves;  // `arrays` point into it
-  std::vector<PlannedArray> arrays;
-  Manifest manifest;
-  std::vector<std::string> sha256;
-};
 
 Result<format::CodecSpec> codec_of(const SaveOptions& options) {
   const bool compress = options.enable_compression || (options.codec && !options.codec->is_raw());
@@ -47,7 +29,20 @@ Result<void> check_user_json(const Json& json, std::string_view name) {
                fmt::format("{} must be a JSON object, not {}", name, json.kind_name()));
 }
 
-Result<void> check_options(const std::vector<NamedTree>& trees, const SaveOptions& options) {
+Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options, Runtime& runtime) {
+  const auto& [prefix, tree] = named;
+  CAIRN_TRY(check_prefix(prefix));
+  CAIRN_TRY_ASSIGN(const PlanOptions plan, plan_options(options));
+  CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
+  CAIRN_TRY_ASSIGN(auto arrays, plan_arrays(leaves, plan));
+  CAIRN_TRY_ASSIGN(auto structure, structure_to_json(tree));
+  return PreparedTree{
+      std::move(arrays), manifest_head(prefix, std::move(structure), options, runtime), {}};
+}
+
+}  // namespace
+
+Result<PlanOptions> plan_options(const SaveOptions& options) {
   if (options.layout != kZarr2Layout && options.layout != kSafetensorsLayout) {
     return Error(Code::kInvalidArgument, "save/unknown-layout",
                  fmt::format("unknown layout '{}'; there are: zarr2, safetensors", options.layout));
@@ -59,233 +54,42 @@ Result<void> check_options(const std::vector<NamedTree>& trees, const SaveOption
   }
   CAIRN_TRY(check_user_json(options.metadata, "metadata"));
   CAIRN_TRY(check_user_json(options.extras, "extras"));
-  for (const auto& [prefix, tree] : trees) CAIRN_TRY(check_prefix(prefix));
-  return {};
+  CAIRN_TRY_ASSIGN(auto codec, codec_of(options));
+  return PlanOptions{.layout = options.layout,
+                     .codec = std::move(codec),
+                     .chunk_bytes = options.chunk_bytes,
+                     .float_dtype = options.float_dtype};
 }
 
-Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options, Runtime& runtime) {
-  PreparedTree prepared;
-  prepared.prefix = named.first;
-  CAIRN_TRY_ASSIGN(prepared.leaves, flatten(named.second));
-  PlanOptions plan{.layout = options.layout,
-                   .codec = {},
-                   .chunk_bytes = options.chunk_bytes,
-                   .shard_size = options.shard_size,
-                   .float_dtype = options.float_dtype};
-  CAIRN_TRY_ASSIGN(plan.codec, codec_of(options));
-  CAIRN_TRY_ASSIGN(prepared.arrays, plan_arrays(prepared.leaves, plan));
-  Manifest& manifest = prepared.manifest;
-  CAIRN_TRY_ASSIGN(manifest.structure, structure_to_json(named.second));
+Manifest manifest_head(const std::string& prefix, Json structure, const SaveOptions& options,
+                       Runtime& runtime) {
+  Manifest manifest;
   manifest.layout = options.layout;
-  manifest.prefix = named.first;
+  manifest.prefix = prefix;
   manifest.step = options.step;
   manifest.run_id = options.run_id;
   manifest.time = format_timestamp(runtime.clock().wall());
   manifest.writer = writer_name();
   manifest.metadata = options.metadata;
   manifest.extras = options.extras;
-  return prepared;
+  manifest.structure = std::move(structure);
+  return manifest;
 }
-
-// Hashes one array in C order, in pieces, so that no array is gathered whole.
-Result<std::string> hash_array(const PlannedArray& array, Runtime& runtime) {
-  const LeafSource source(*array.source, array.stored.dtype);
-  const std::uint64_t elements = Box::whole(array.stored.shape).elements();
-  const std::uint64_t step = 4 * kMiB / item_size(array.stored.dtype);
-  const ByteBudget::Lease lease =
-      runtime.budget().acquire(source.scratch_bytes(std::min(step, elements)));
-  Sha256 sha;
-  Buffer scratch;
-  for (std::uint64_t at = 0; at < elements; at += step) {
-    CAIRN_TRY_ASSIGN(const ByteSpan bytes,
-                     source.range(at, std::min(at + step, elements), scratch));
-    sha.update(bytes);
-  }
-  return sha.hex();
-}
-
-Result<void> hash_arrays(PreparedTree& tree, Runtime& runtime) {
-  tree.sha256.resize(tree.arrays.size());
-  return for_each_index(runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(tree.arrays[i], runtime));
-    return {};
-  });
-}
-
-Result<void> write_arrays(const std::vector<std::unique_ptr<ArrayWriter>>& writers,
-                          const ProgressSink& sink, Runtime& runtime) {
-  std::vector<std::pair<ArrayWriter*, const WriteJob*>> jobs;
-  std::uint64_t total = 0;
-  for (const auto& writer : writers) {
-    for (const WriteJob& job : writer->jobs()) {
-      jobs.emplace_back(writer.get(), &job);
-      total += job.bytes;
-    }
-  }
-  Progress progress(sink, total);
-  return for_each_index(runtime.executor(), jobs.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY(jobs[i].first->write(*jobs[i].second));
-    progress.add(jobs[i].second->bytes);
-    return {};
-  });
-}
-
-void count(const Manifest& manifest, SaveReport& report) {
-  report.arrays += manifest.arrays.size();
-  for (const ManifestArray& array : manifest.arrays) {
-    report.bytes += Box::whole(array.stored.shape).elements() * item_size(array.stored.dtype);
-    for (const std::uint64_t length : array.sums.lengths()) report.stored_bytes += length;
-  }
-  report.digests.push_back(root_digest(manifest));
-}
-
-/// checkpoint_metadata.json as the reference system writes it, of the last tree.
-std::string checkpoint_metadata(const PreparedTree& tree, bool with_arrays) {
-  Json::Object checksum;
-  Json::Object arrays;
-  for (const ManifestArray& array : tree.manifest.arrays) {
-    if (!with_arrays) break;
-    checksum.emplace_back(array.path.text(), array.sha256);
-    arrays.emplace_back(
-        array.path.text(),
-        Json::Object{{"dtype", dtype_name(array.stored.dtype)},
-                     {"shape", Json::Array(array.stored.shape.begin(), array.stored.shape.end())}});
-  }
-  const Json& user = tree.manifest.metadata;
-  const Json json(Json::Object{{"version", writer_name()},
-                               {"timestamp", tree.manifest.time},
-                               {"checksum", std::move(checksum)},
-                               {"array_metadata", std::move(arrays)},
-                               {"framework_version", nullptr},
-                               {"custom_metadata", user.is_null() ? Json(Json::Object{}) : user}});
-  return dump_json(json, JsonStyle{.ascii = true, .python_spaces = true});
-}
-
-Json index_of(const Manifest& manifest) {
-  const std::string directory = prefix_directory(manifest.prefix);
-  std::vector<IndexedArray> arrays;
-  arrays.reserve(manifest.arrays.size());
-  for (const ManifestArray& array : manifest.arrays) {
-    std::string path = directory;
-    if (!path.empty() && !array.stored.key.empty()) path += '/';
-    path += array.stored.key;
-    arrays.push_back(
-        {std::move(path), array.stored.shape, std::string(dtype_name(array.stored.dtype))});
-  }
-  return index_list(arrays);
-}
-
-Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& writer,
-                                  storage::Store& store, bool write_index) {
-  const std::string text = dump_manifest(tree.manifest);
-  CAIRN_TRY(store.put(writer.manifest_name(), as_bytes(text)));
-  CommitPrefix prefix;
-  prefix.record.name = tree.prefix;
-  prefix.record.manifest = writer.manifest_name();
-  prefix.record.manifest_bytes = text.size();
-  prefix.record.manifest_sha256 = sha256_hex(as_bytes(text));
-  prefix.record.entries = writer.entries();
-  if (write_index && tree.manifest.layout == kZarr2Layout) prefix.arrays = index_of(tree.manifest);
-  return prefix;
-}
-
-Result<SaveReport> save_directory(std::vector<PreparedTree> trees, const std::string& path,
-                                  const SaveOptions& options, Runtime& runtime) {
-  AttemptOptions birth;
-  for (const PreparedTree& tree : trees) birth.prefixes.push_back(tree.prefix);
-  birth.run_id = options.run_id;
-  CAIRN_TRY_ASSIGN(const auto attempt,
-                   Attempt::begin(runtime.file_system(), runtime.clock(), path, birth));
-  std::vector<std::unique_ptr<ArrayWriter>> writers;
-  for (PreparedTree& tree : trees) {
-    tree.manifest.attempt = attempt->id();
-    ArrayWriterOptions to{.prefix = tree.prefix,
-                          .shard_size = options.shard_size,
-                          .bare_name = {},
-                          .head = nullptr,
-                          .with_sha256 = false,
-                          .store = &attempt->data(),
-                          .runtime = &runtime};
-    CAIRN_TRY_ASSIGN(auto writer, options.layout == kZarr2Layout
-                                      ? make_zarr2_writer(tree.arrays, to)
-                                      : make_safetensors_writer(tree.arrays, to));
-    writers.push_back(std::move(writer));
-  }
-  CAIRN_TRY(write_arrays(writers, options.progress, runtime));
-  CommitRequest request{
-      .prefixes = {}, .step = options.step, .checkpoint_metadata = {}, .mark = options.mark};
-  SaveReport report{path, attempt->id(), 0, 0, 0, {}};
-  for (std::size_t i = 0; i < trees.size(); ++i) {
-    CAIRN_TRY(writers[i]->finish(trees[i].manifest, trees[i].sha256));
-    CAIRN_TRY_ASSIGN(auto prefix,
-                     put_manifest(trees[i], *writers[i], attempt->data(), options.write_index));
-    request.prefixes.push_back(std::move(prefix));
-    count(trees[i].manifest, report);
-  }
-  request.checkpoint_metadata = checkpoint_metadata(trees.back(), options.enable_validation);
-  CAIRN_TRY(attempt->data().sync());
-  CAIRN_TRY(attempt->commit(request));
-  return report;
-}
-
-Result<SaveReport> save_bare(PreparedTree tree, Uri uri, const SaveOptions& options,
-                             Runtime& runtime) {
-  const std::string path = uri.to_string();
-  const std::size_t slash = uri.path.rfind('/');
-  const std::string name = uri.path.substr(slash == std::string::npos ? 0 : slash + 1);
-  uri.path = slash == std::string::npos ? "." : uri.path.substr(0, std::max<std::size_t>(slash, 1));
-  CAIRN_TRY_ASSIGN(
-      const auto store,
-      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = true}));
-  ArrayWriterOptions to{.prefix = {},
-                        .shard_size = 0,
-                        .bare_name = name,
-                        .head = &tree.manifest,
-                        .with_sha256 = options.enable_validation,
-                        .store = store.get(),
-                        .runtime = &runtime};
-  std::vector<std::unique_ptr<ArrayWriter>> writers;
-  CAIRN_TRY_ASSIGN(auto writer, make_safetensors_writer(tree.arrays, to));
-  writers.push_back(std::move(writer));
-  CAIRN_TRY(write_arrays(writers, options.progress, runtime));
-  Manifest written = tree.manifest;
-  CAIRN_TRY(writers.front()->finish(written, tree.sha256));
-  CAIRN_TRY(store->sync());
-  SaveReport report{path, {}, 0, 0, 0, {}};
-  count(written, report);
-  return report;
-}
-
-}  // namespace
 
 Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
                                    const SaveOptions& given, Runtime& runtime) {
-  const bool bare = path.ends_with(".safetensors");
   SaveOptions options = given;
-  if (bare) options.layout = kSafetensorsLayout;
-  if (trees.empty() || (bare && trees.size() > 1)) {
-    return Error(Code::kInvalidArgument, "save/one-tree",
-                 bare ? "one .safetensors file takes one tree; save several into a directory"
-                      : "there is no tree to save");
-  }
-  CAIRN_TRY(check_options(trees, options));
+  if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
+  if (trees.empty())
+    return Error(Code::kInvalidArgument, "save/one-tree", "there is no tree to save");
   std::vector<PreparedTree> prepared;
   for (const NamedTree& tree : trees) {
     CAIRN_TRY_ASSIGN(auto ready, prepare(tree, options, runtime).in([&] {
       return tree.first.empty() ? std::string("tree") : fmt::format("prefix '{}'", tree.first);
     }));
     prepared.push_back(std::move(ready));
-    if (options.enable_validation) CAIRN_TRY(hash_arrays(prepared.back(), runtime));
   }
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  if (!bare && uri.scheme != "file") {
-    return Error(
-        Code::kUnimplemented, "save/store-unsupported",
-        fmt::format("checkpoints cannot be saved to {}:// yet; use a directory", uri.scheme));
-  }
-  return (bare ? save_bare(std::move(prepared.front()), uri, options, runtime)
-               : save_directory(std::move(prepared), uri.path, options, runtime))
-      .in([&] { return "saving " + path; });
+  return save_prepared(std::move(prepared), path, options, runtime);
 }
 
 Result<SaveReport> save_tree(const Tree& tree, const std::string& path, const SaveOptions& options,

@@ -24,30 +24,30 @@ struct SaveOptions {
   /// (save/compression-unsupported).
   bool enable_compression = false;
   /// Another codec than zstd 1; implies enable_compression.
-  std::optional<format::CodecSpec> codec;
+  std::optional<format::CodecSpec> codec = {};
   /// Cast floats to this type, rounded to nearest even; nothing: bit for bit.
-  std::optional<DType> float_dtype;
+  std::optional<DType> float_dtype = {};
   /// Store a SHA-256 of each array beside the checksums that are always there.
   bool enable_validation = false;
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk
   std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
-  std::optional<std::int64_t> step;
-  std::string run_id;
-  Json metadata;            ///< the user's; an object, or null
-  Json extras;              ///< the user's; an object, or null
+  std::optional<std::int64_t> step = {};
+  std::string run_id = {};
+  Json metadata = {};       ///< the user's; an object, or null
+  Json extras = {};         ///< the user's; an object, or null
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
-  std::optional<std::string> mark;
-  ProgressSink progress;
+  std::optional<std::string> mark = {};
+  ProgressSink progress = {};
 };
 
 struct SaveReport {
-  std::string path;
-  std::string attempt;
+  std::string path = {};
+  std::string attempt = {};
   std::uint64_t arrays = 0;
-  std::uint64_t bytes = 0;           ///< of elements
-  std::uint64_t stored_bytes = 0;    ///< of their stored form
-  std::vector<std::string> digests;  ///< root digest of each prefix
+  std::uint64_t bytes = 0;                ///< of elements
+  std::uint64_t stored_bytes = 0;         ///< of their stored form
+  std::vector<std::string> digests = {};  ///< root digest of each prefix
 };
 
 /// One tree and the name it gets in the checkpoint; "" is the tree without a prefix.

@@ -36,19 +36,19 @@ struct Cuts {
   std::vector<bool> free;  // no cut inside: chunks may hang over the end
 };
 
-Cuts find_cuts(const ShardedArray& array) {
-  Cuts cuts{Shape(array.shape().size(), 0), std::vector<bool>(array.shape().size(), true)};
-  for (const Placement& placement : array.placements()) {
+Cuts find_cuts(const Shape& shape, const std::vector<Placement>& placements) {
+  Cuts cuts{Shape(shape.size(), 0), std::vector<bool>(shape.size(), true)};
+  for (const Placement& placement : placements) {
     for (std::size_t d = 0; d < cuts.step.size(); ++d) {
       for (const Index at : {placement.box.begin[d], placement.box.end[d]}) {
-        if (at == 0 || at == array.shape()[d]) continue;
+        if (at == 0 || at == shape[d]) continue;
         cuts.step[d] = std::gcd(cuts.step[d], at);
         cuts.free[d] = false;
       }
     }
   }
   for (std::size_t d = 0; d < cuts.step.size(); ++d) {
-    if (cuts.free[d]) cuts.step[d] = std::max<Index>(array.shape()[d], 1);
+    if (cuts.free[d]) cuts.step[d] = std::max<Index>(shape[d], 1);
   }
   return cuts;
 }
@@ -82,21 +82,48 @@ Result<void> check_dtype(DType dtype, std::string_view layout) {
   return {};
 }
 
-Result<PlannedArray> plan_array(const KeyPath& path, const ShardedArray& source,
-                                const PlanOptions& options) {
-  PlannedArray planned{path, &source, {}, {}};
-  format::StoredArray& stored = planned.stored;
-  stored.dtype = source.dtype();
-  stored.shape = source.shape();
-  if (options.float_dtype && is_float(source.dtype()) && *options.float_dtype != source.dtype()) {
-    stored.dtype = *options.float_dtype;
-    planned.cast_from = source.dtype();
+}  // namespace
+
+Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement>& placements,
+                                 std::size_t item_size, std::uint64_t chunk_bytes) {
+  const Cuts cuts = find_cuts(shape, placements);
+  Shape chunk = cuts.step;
+  const bool cut = !std::ranges::all_of(cuts.free, std::identity());
+  if (cut && bytes_of(chunk, item_size) < kSmallestForcedChunk &&
+      bytes_of(chunk, item_size) * placements.size() < bytes_of(shape, item_size)) {
+    return Error(
+        Code::kInvalidArgument, "plan/uneven-cuts",
+        fmt::format(
+            "the boxes of this array of shape {} are cut so unevenly that chunks would be {}; "
+            "save it as safetensors, or split it evenly",
+            to_string(shape), to_string(chunk)));
   }
-  CAIRN_TRY(check_dtype(stored.dtype, options.layout));
+  const std::uint64_t limit = std::max<std::uint64_t>(chunk_bytes, item_size);
+  while (bytes_of(chunk, item_size) > limit) {
+    if (!split_once(cuts, chunk, ceil_div(bytes_of(chunk, item_size), limit))) break;
+  }
+  return chunk;
+}
+
+Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
+                                const std::vector<Placement>& placements,
+                                const PlanOptions& options) {
+  PlannedArray planned{path, nullptr, {}, {}};
+  format::StoredArray& stored = planned.stored;
+  stored.dtype = dtype;
+  stored.shape = shape;
+  if (options.float_dtype && is_float(dtype) && *options.float_dtype != dtype) {
+    stored.dtype = *options.float_dtype;
+    planned.cast_from = dtype;
+  }
+  const auto place = [&] { return "leaf " + path.text(); };
+  CAIRN_TRY(check_dtype(stored.dtype, options.layout).in(place));
   if (options.layout == kZarr2Layout) {
     stored.codec = options.codec;
-    CAIRN_TRY_ASSIGN(stored.chunk_shape,
-                     choose_chunk_shape(source, item_size(stored.dtype), options.chunk_bytes));
+    CAIRN_TRY_ASSIGN(
+        stored.chunk_shape,
+        choose_chunk_shape(shape, placements, item_size(stored.dtype), options.chunk_bytes)
+            .in(place));
   } else {
     stored.one_object = true;
     stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;
@@ -106,39 +133,16 @@ Result<PlannedArray> plan_array(const KeyPath& path, const ShardedArray& source,
   return planned;
 }
 
-}  // namespace
-
-Result<Shape> choose_chunk_shape(const ShardedArray& array, std::size_t item_size,
-                                 std::uint64_t chunk_bytes) {
-  const Cuts cuts = find_cuts(array);
-  Shape chunk = cuts.step;
-  const bool cut = !std::ranges::all_of(cuts.free, std::identity());
-  if (cut && bytes_of(chunk, item_size) < kSmallestForcedChunk &&
-      bytes_of(chunk, item_size) * array.placements().size() < array.nbytes()) {
-    return Error(
-        Code::kInvalidArgument, "plan/uneven-cuts",
-        fmt::format(
-            "the boxes of this array of shape {} are cut so unevenly that chunks would be {}; "
-            "save it as safetensors, or split it evenly",
-            to_string(array.shape()), to_string(chunk)));
-  }
-  const std::uint64_t limit = std::max<std::uint64_t>(chunk_bytes, item_size);
-  while (bytes_of(chunk, item_size) > limit) {
-    if (!split_once(cuts, chunk, ceil_div(bytes_of(chunk, item_size), limit))) break;
-  }
-  return chunk;
-}
-
 Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leaves,
                                               const PlanOptions& options) {
   std::vector<PlannedArray> arrays;
   arrays.reserve(leaves.size());
   for (const NamedLeaf& leaf : leaves) {
-    const auto* source = std::get_if<ShardedArray>(&leaf.leaf);
-    if (source == nullptr) continue;
-    CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, *source, options).in([&] {
-      return "leaf " + leaf.path.text();
-    }));
+    const auto* array = std::get_if<ShardedArray>(&leaf.leaf);
+    if (array == nullptr) continue;
+    CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, array->dtype(), array->shape(),
+                                              array->placements(), options));
+    planned.source = memory_source(*array, planned.stored.dtype);
     arrays.push_back(std::move(planned));
   }
   return arrays;

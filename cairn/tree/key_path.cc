@@ -89,6 +89,11 @@ KeyPath KeyPath::child(std::string part) const {
   return path;
 }
 
+bool KeyPath::starts_with(const KeyPath& above) const {
+  return parts_.size() >= above.parts_.size() &&
+         std::equal(above.parts_.begin(), above.parts_.end(), parts_.begin());
+}
+
 std::string KeyPath::text() const { return join_encoded(parts_, '.'); }
 
 std::string KeyPath::directory() const { return join_encoded(parts_, '/'); }

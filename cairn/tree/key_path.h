@@ -63,6 +63,8 @@ class KeyPath {
   const std::vector<std::string>& parts() const { return parts_; }
   bool empty() const { return parts_.empty(); }
   KeyPath child(std::string part) const;
+  /// Is it `above`, or does it lie below it?
+  bool starts_with(const KeyPath& above) const;
 
   /// Encoded and joined with '.'; "" for the root.
   std::string text() const;

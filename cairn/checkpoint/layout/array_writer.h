@@ -38,11 +38,11 @@ class ArrayWriter {
 };
 
 struct ArrayWriterOptions {
-  std::string prefix;
+  std::string prefix = {};
   std::uint64_t shard_size = 0;
   /// safetensors: one file of this name that holds its own manifest, of which `head` is the part
   /// that is known before the data.
-  std::string bare_name;
+  std::string bare_name = {};
   const Manifest* head = nullptr;
   bool with_sha256 = false;
   storage::Store* store = nullptr;

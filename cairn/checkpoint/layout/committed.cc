@@ -53,6 +53,7 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
     prefix.store = place.store;
     CAIRN_TRY_ASSIGN(prefix.manifest,
                      read_manifest(*prefix.store, snapshot.locate(recorded.manifest), recorded));
+    for (ManifestPart& part : prefix.manifest.parts) part.name = snapshot.locate(part.name);
     for (ManifestArray& array : prefix.manifest.arrays) {
       const auto [first, rest] = split_key(array.stored.key);
       array.stored.key = snapshot.locate(first) + rest;

@@ -46,10 +46,7 @@ std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names) {
     for (const std::string& name : names) paths.push_back(*KeyPath::parse(name));
     auto sorted = paths;
     std::ranges::sort(sorted);
-    const auto begins_with = [](const KeyPath& a, const KeyPath& b) {
-      return b.parts().size() >= a.parts().size() &&
-             std::equal(a.parts().begin(), a.parts().end(), b.parts().begin());
-    };
+    const auto begins_with = [](const KeyPath& a, const KeyPath& b) { return b.starts_with(a); };
     if (std::ranges::adjacent_find(sorted, begins_with) == sorted.end()) return paths;
     paths.clear();
   }
@@ -77,6 +74,23 @@ Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>&
   }
   return Error(Code::kInvalidArgument, "load/prefix-ambiguous",
                fmt::format("{} has several prefixes; choose one of: {}", path, there));
+}
+
+Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,
+                                                         const std::optional<std::string>& name) {
+  std::vector<const OpenedPrefix*> selected;
+  if (name) {
+    CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(name));
+    selected.push_back(prefix);
+  } else {
+    for (const OpenedPrefix& prefix : checkpoint.prefixes) selected.push_back(&prefix);
+  }
+  return selected;
+}
+
+bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys) {
+  const auto above = [&](const KeyPath& key) { return path.starts_with(key); };
+  return keys.empty() || std::ranges::any_of(keys, above);
 }
 
 namespace {

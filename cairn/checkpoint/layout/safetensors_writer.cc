@@ -135,7 +135,7 @@ class SafetensorsWriter final : public ArrayWriter {
 
   Result<void> write_here(const WriteJob& job) {
     const PlannedArray& array = arrays_[job.array];
-    const LeafSource source(*array.source, array.stored.dtype);
+    const LeafSource& source = *array.source;
     const ByteBudget::Lease lease =
         options_.runtime->budget().acquire(source.scratch_bytes(job.end - job.begin) + job.bytes);
     Buffer scratch;

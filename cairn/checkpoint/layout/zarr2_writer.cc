@@ -95,7 +95,7 @@ class Zarr2Writer final : public ArrayWriter {
           options_.store->put(object_key(stored, format::zarr2::kMetadataName), as_bytes(text)));
     }
     if (job.begin == job.end) return {};
-    const LeafSource source(*array.source, stored.dtype);
+    const LeafSource& source = *array.source;
     const Box box = stored.chunk_box(job.begin);
     // The scratch of gathering and casting, and as much again for the codec's output.
     const ByteBudget::Lease lease = options_.runtime->budget().acquire(

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of Cairn that a program needs to save and load: one include.
+#pragma once
+
+#include "cairn/checkpoint/convert.h"
+#include "cairn/checkpoint/diff.h"
+#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/runtime.h"
+#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/stats.h"
+#include "cairn/checkpoint/verify.h"
+#include "cairn/checkpoint/version.h"
+#include "cairn/tree/flatten.h"
+#include "cairn/tree/tree.h"
+#include "cairn/tree/visit.h"

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/save.h"
+#include "cairn/format/safetensors/header.h"
+#include "cairn/format/zarr2/metadata.h"
+#include "cairn/testing/random_tree.h"
+#include "cairn/testing/temp_dir.h"
+
+namespace cairn {
+namespace {
+
+using testing::difference;
+using testing::random_array;
+using testing::random_tree;
+using testing::RandomTreeOptions;
+using testing::TempDir;
+
+std::vector<DType> types_of(std::string_view layout) {
+  std::vector<DType> types;
+  for (const DType dtype : all_dtypes()) {
+    const bool fits = layout == kZarr2Layout ? format::zarr2::dtype_string(dtype).has_value()
+                                             : format::safetensors::dtype_string(dtype).has_value();
+    // Packed types need whole bytes, which random shapes do not give.
+    if (fits && (layout == kZarr2Layout || bit_width(dtype) >= 8 || dtype == DType::kBool))
+      types.push_back(dtype);
+  }
+  return types;
+}
+
+Tree array_tree(DType dtype, const Shape& shape, std::uint64_t seed = 1) {
+  testing::Random random(seed);
+  return Tree::dict({{"w", random_array(random, dtype, shape)}});
+}
+
+class RoundTrip : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(RoundTrip, RandomTreesComeBackBitForBit) {
+  Runtime runtime;
+  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+    TempDir dir;
+    RandomTreeOptions options{.dtypes = types_of(GetParam())};
+    const Tree tree = random_tree(seed, options);
+    SaveOptions save{.layout = GetParam(),
+                     .enable_compression = GetParam() == kZarr2Layout && seed % 2 == 1};
+    save.chunk_bytes = 64 << (seed % 5);
+    save.shard_size = 1 + seed * 50;
+    save.enable_validation = seed % 3 == 0;
+    const std::string path =
+        seed % 4 == 0 && GetParam() == kSafetensorsLayout ? dir / "one.safetensors" : dir / "c";
+    const auto saved = save_tree(tree, path, save, runtime, "model");
+    ASSERT_TRUE(saved) << seed << ": " << saved.error().to_string();
+    const auto loaded = load(path, {.validate = true}, runtime);
+    ASSERT_TRUE(loaded) << seed << ": " << loaded.error().to_string();
+    ASSERT_EQ(difference(tree, loaded->tree), "") << "seed " << seed;
+    EXPECT_TRUE(loaded->report.unchecked.empty());
+  }
+}
+
+TEST_P(RoundTrip, LargeArraysGoThroughManyPiecesAndSmallBudgets) {
+  Runtime runtime({.threads = 3, .memory_bytes = 4 * kMiB});
+  TempDir dir;
+  const Tree tree = Tree::dict({{"big", array_tree(DType::kFloat32, {1031, 4099})},
+                                {"long", array_tree(DType::kBfloat16, {9 * 1024 * 1024 + 3})},
+                                {"flat", array_tree(DType::kInt8, {3, 1, 1000003})}});
+  SaveOptions save{.layout = GetParam()};
+  save.chunk_bytes = 5 * kMiB;
+  ASSERT_TRUE(save_tree(tree, dir / "c", save, runtime));
+  const auto loaded = load(dir / "c", {}, runtime);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_EQ(difference(tree, loaded->tree), "");
+  EXPECT_LE(runtime.budget().peak(), 12 * kMiB);
+}
+
+TEST_P(RoundTrip, SlicesEqualSlicesOfTheWhole) {
+  Runtime runtime;
+  testing::Random random(5);
+  TempDir dir;
+  const Array whole = random_array(random, DType::kFloat32, {37, 19, 11});
+  SaveOptions save{.layout = GetParam()};
+  save.chunk_bytes = 1000;
+  ASSERT_TRUE(save_tree(Tree::dict({{"w", whole}}), dir / "c", save, runtime));
+  const auto checkpoint = open_checkpoint(dir / "c", runtime);
+  ASSERT_TRUE(checkpoint);
+  for (int round = 0; round < 300; ++round) {
+    Box box{{0, 0, 0}, {0, 0, 0}};
+    for (std::size_t d = 0; d < 3; ++d) {
+      const auto size = static_cast<std::uint64_t>(whole.shape()[d]);
+      const auto a = static_cast<Index>(testing::below(random, size + 1));
+      const auto b = static_cast<Index>(testing::below(random, size + 1));
+      box.begin[d] = std::min(a, b);
+      box.end[d] = std::max(a, b);
+    }
+    const auto slice = load_box(checkpoint->prefixes[0], 0, box, runtime, round % 2 == 0);
+    ASSERT_TRUE(slice) << slice.error().to_string();
+    const auto expected = whole.slice(box).to_dense();
+    ASSERT_EQ(difference(Tree(*slice), Tree(*expected)), "") << box.to_string();
+  }
+}
+
+TEST_P(RoundTrip, SavingAPrefixAgainReplacesItAndLeavesTheOthers) {
+  Runtime runtime;
+  TempDir dir;
+  const SaveOptions save{.layout = GetParam()};
+  const Tree first = array_tree(DType::kFloat32, {4}, 1);
+  const Tree second = Tree::dict({{"v", array_tree(DType::kInt32, {3}, 2)}});
+  ASSERT_TRUE(save_checkpoint({{"model", first}, {"tx", second}}, dir / "c", save, runtime));
+  testing::write_file(dir / "c/README", "mine");
+  ASSERT_TRUE(save_tree(second, dir / "c", save, runtime, "model"));
+  const auto model = load(dir / "c", {.prefix = "model"}, runtime);
+  const auto tx = load(dir / "c", {.prefix = "tx"}, runtime);
+  ASSERT_TRUE(model) << model.error().to_string();
+  ASSERT_TRUE(tx) << tx.error().to_string();
+  EXPECT_EQ(difference(model->tree, second), "");
+  EXPECT_EQ(difference(tx->tree, second), "");
+  EXPECT_EQ(testing::read_file(dir / "c/README"), "mine");
+  const auto neither = load(dir / "c", {}, runtime);
+  ASSERT_FALSE(neither);
+  EXPECT_EQ(neither.error().reason(), "load/prefix-ambiguous");
+  const auto missing = load(dir / "c", {.prefix = "opt"}, runtime);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().reason(), "load/prefix-missing");
+  EXPECT_NE(missing.error().message().find("model, tx"), std::string::npos);
+}
+
+TEST_P(RoundTrip, ADamagedByteIsNamedByLeafAndPlace) {
+  Runtime runtime;
+  TempDir dir;
+  ASSERT_TRUE(save_tree(array_tree(DType::kFloat32, {64, 64}), dir / "c", {.layout = GetParam()},
+                        runtime, "m"));
+  const std::string file = dir / (GetParam() == kZarr2Layout ? "c/m/w/0.0" : "c/m.safetensors");
+  std::string bytes = testing::read_file(file);
+  bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+  testing::write_file(file, bytes);
+  const auto loaded = load(dir / "c", {}, runtime);
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code(), Code::kCorrupt);
+  EXPECT_EQ(loaded.error().reason(), "load/checksum");
+  EXPECT_NE(loaded.error().to_string().find("leaf w"), std::string::npos)
+      << loaded.error().to_string();
+  EXPECT_TRUE(load(dir / "c", {.check = false}, runtime));
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip,
+                         ::testing::Values(std::string(kZarr2Layout),
+                                           std::string(kSafetensorsLayout)));
+
+}  // namespace
+}  // namespace cairn

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/verify.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/async/mutex.h"
+#include "cairn/base/crc32c.h"
+#include "cairn/checkpoint/read_boxes.h"
+#include "cairn/format/zarr2/metadata.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+struct VerifyJob {
+  const OpenedPrefix* prefix = nullptr;
+  std::size_t array = 0;
+  std::uint64_t chunk = 0;
+  const ManifestPart* part = nullptr;  // set: the part's header, no array
+  std::uint64_t bytes = 0;
+};
+
+class Verifier {
+ public:
+  explicit Verifier(Runtime& runtime) : runtime_(runtime) {}
+
+  void add(const OpenedPrefix& prefix) {
+    for (const ManifestPart& part : prefix.manifest.parts) {
+      // A bare file holds its own manifest, so that its header cannot hold its own sum.
+      if (part.header_crc != 0) jobs_.push_back({&prefix, 0, 0, &part, part.header_bytes});
+    }
+    for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
+      const ManifestArray& array = prefix.manifest.arrays[i];
+      ++report_.arrays;
+      const std::uint64_t chunks = array.stored.chunk_count();
+      report_.chunks += chunks;
+      for (std::uint64_t n = 0; n < chunks; ++n) {
+        const std::uint64_t bytes =
+            array.sums.empty() ? array.stored.chunk_bytes() : array.sums.lengths()[n];
+        jobs_.push_back({&prefix, i, n, nullptr, bytes});
+      }
+      if (array.sums.empty() && chunks > 0) report_.unchecked.push_back(array.path.text());
+    }
+  }
+
+  Result<VerifyReport> run(const ProgressSink& sink) {
+    std::uint64_t total = 0;
+    for (const VerifyJob& job : jobs_) total += job.bytes;
+    Progress progress(sink, total);
+    CAIRN_TRY(for_each_index(runtime_.executor(), jobs_.size(), [&](std::size_t i) -> Result<void> {
+      check(jobs_[i]);
+      progress.add(jobs_[i].bytes);
+      return {};
+    }));
+    const auto place = [](const Damage& d) {
+      return std::tie(d.prefix, d.key, d.object, d.message);
+    };
+    MutexLock lock(mutex_);
+    std::ranges::sort(report_.damages, {}, place);
+    return std::move(report_);
+  }
+
+ private:
+  void check(const VerifyJob& job) {
+    const Result<void> result = job.part != nullptr          ? check_part(job)
+                                : array_of(job).sums.empty() ? decode_chunk(job)
+                                                             : check_chunk(job);
+    MutexLock lock(mutex_);
+    report_.bytes += job.bytes;
+    if (!result) report_.damages.push_back(damage(job, result.error()));
+  }
+
+  static const ManifestArray& array_of(const VerifyJob& job) {
+    return job.prefix->manifest.arrays[job.array];
+  }
+
+  static Damage damage(const VerifyJob& job, const Error& error) {
+    Damage found{job.prefix->name, "", "", "", std::string(error.reason()), error.message()};
+    if (job.part != nullptr) {
+      found.object = job.prefix->store->describe(job.part->name);
+      return found;
+    }
+    const ManifestArray& array = array_of(job);
+    found.key = array.path.text();
+    found.object = job.prefix->store->describe(array.stored.chunk_key(job.chunk));
+    if (!array.stored.one_object) found.chunk = array.stored.chunk_name(job.chunk);
+    return found;
+  }
+
+  static Result<void> check_part(const VerifyJob& job) {
+    const ManifestPart& part = *job.part;
+    CAIRN_TRY_ASSIGN(const auto object, job.prefix->store->open(part.name));
+    if (object->size() != part.bytes) {
+      return Error(
+          Code::kCorrupt, "verify/part-length",
+          fmt::format("the file has {} bytes; {} were written", object->size(), part.bytes));
+    }
+    CAIRN_TRY_ASSIGN(Buffer header, Buffer::allocate(part.header_bytes));
+    CAIRN_TRY(object->read_at(0, header.mutable_bytes()));
+    if (crc32c(header.bytes()) == part.header_crc) return {};
+    return Error(Code::kCorrupt, "verify/part-header",
+                 "the header of the file was damaged after it was saved");
+  }
+
+  // Piece by piece, each with its own lease, so that large chunks need little memory.
+  Result<void> check_chunk(const VerifyJob& job) {
+    const ManifestArray& array = array_of(job);
+    if (job.chunk == 0 && !array.stored.one_object) CAIRN_TRY(check_metadata(job));
+    auto object = job.prefix->store->open(array.stored.chunk_key(job.chunk));
+    if (!object && object.error().code() == Code::kNotFound) {
+      return Error(Code::kCorrupt, "load/chunk-missing", "the file is missing, but it was written");
+    }
+    if (!object) return std::move(object).error();
+    const std::uint64_t length = array.sums.lengths()[job.chunk];
+    if (!array.stored.one_object && (*object)->size() != length) {
+      return Error(
+          Code::kCorrupt, "load/chunk-length",
+          fmt::format("the file has {} bytes; {} were written", (*object)->size(), length));
+    }
+    for (std::uint64_t at = 0; at < length; at += kReadPieceBytes) {
+      const std::uint64_t size = std::min(kReadPieceBytes, length - at);
+      const ByteBudget::Lease lease = runtime_.budget().acquire(size);
+      CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(size));
+      CAIRN_TRY((*object)->read_at(array.stored.offset + at, bytes.mutable_bytes()));
+      CAIRN_TRY(check_blocks(array, job.chunk, at, bytes.bytes()));
+    }
+    return {};
+  }
+
+  // We do not need `.zarray` ourselves, other readers do.
+  static Result<void> check_metadata(const VerifyJob& job) {
+    const ManifestArray& array = array_of(job);
+    std::string key = array.stored.key;
+    if (!key.empty()) key += '/';
+    key += format::zarr2::kMetadataName;
+    CAIRN_TRY_ASSIGN(const std::string expected, format::zarr2::dump_metadata(array.stored));
+    const auto found = storage::read_all(*job.prefix->store, key, format::zarr2::kMaxMetadataBytes);
+    if (found && as_text(found->bytes()) == expected) return {};
+    return Error(Code::kCorrupt, "verify/array-metadata",
+                 fmt::format(".zarray is {}; other readers need it",
+                             found ? "not the one that was written" : "missing"));
+  }
+
+  Result<void> decode_chunk(const VerifyJob& job) {
+    const ManifestArray& array = array_of(job);
+    const Box box = array.stored.chunk_box(job.chunk);
+    CAIRN_TRY_ASSIGN(Array cells, Array::allocate(array.stored.dtype, box.shape()));
+    return read_boxes(*job.prefix->store, {{{&array, box}, std::move(cells)}}, {}, runtime_);
+  }
+
+  Runtime& runtime_;
+  std::vector<VerifyJob> jobs_;
+  Mutex mutex_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
+                            Runtime& runtime) {
+  Verifier verifier(runtime);
+  CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
+  for (const OpenedPrefix* prefix : prefixes) verifier.add(*prefix);
+  return verifier.run(options.progress);
+}
+
+}  // namespace cairn::inline checkpoint
