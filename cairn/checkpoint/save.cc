@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/checkpoint/record.h"
 #include "cairn/checkpoint/save_prepared.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"

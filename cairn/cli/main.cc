@@ -1,2 +1,202 @@
 // SPDX-License-Identifier: Apache-2.0
-int main() { return 0; }
+// The command line: one row a verb. The work is done in the library, the printing in the verb's
+// file.
+#include <cstdio>
+#include <functional>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <signal.h>
+
+#include "cairn/checkpoint/runtime.h"
+#include "cairn/checkpoint/version.h"
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+
+namespace cairn::cli {
+namespace {
+
+/// What every verb takes.
+struct Common {
+  bool json = false;
+  std::size_t threads = 0;
+};
+
+/// A verb that was chosen, with its arguments.
+using Action = std::function<int(const Terminal&, Runtime&)>;
+
+constexpr const char* kCheckpointHelp =
+    "a checkpoint directory, a run directory (its latest is taken), one array directory, a "
+    ".safetensors file or a "
+    "folder with parts";
+
+CLI::App* add_verb(CLI::App& app, const char* name, const char* help, Common& common) {
+  CLI::App* verb = app.add_subcommand(name, help);
+  verb->add_flag("--json", common.json, "print one JSON document on standard output");
+  verb->add_option("--threads", common.threads, "threads to use; 1 reads in order on one thread")
+      ->capture_default_str();
+  return verb;
+}
+
+void add_prefix(CLI::App* verb, std::optional<std::string>& prefix) {
+  verb->add_option("--prefix", prefix, "only this tree of the checkpoint, such as model");
+}
+
+template <typename Args>
+void on_chosen(CLI::App* verb, Action& action, std::shared_ptr<Args> args,
+               int (*run)(const Args&, const Terminal&, Runtime&)) {
+  verb->callback([&action, args, run] {
+    action = [args, run](const Terminal& terminal, Runtime& runtime) {
+      return run(*args, terminal, runtime);
+    };
+  });
+}
+
+void add_ls(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<LsArgs>();
+  CLI::App* verb = add_verb(app, "ls", "list the checkpoints of a run, newest first", common);
+  verb->add_option("PATH", args->path, "a run directory or one checkpoint")->capture_default_str();
+  on_chosen(verb, action, args, ls_command);
+}
+
+void add_show(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<ShowArgs>();
+  CLI::App* verb =
+      add_verb(app, "show", "the tree of a checkpoint: types, shapes, sizes, chunks", common);
+  verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
+  verb->add_option("--depth", args->depth, "fold what lies deeper")->check(CLI::PositiveNumber);
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, show_command);
+}
+
+void add_cat(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<CatArgs>();
+  CLI::App* verb = add_verb(
+      app, "cat", "values of one leaf, or of a slice of it; only what is needed is read", common);
+  verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
+  verb->add_option("KEY", args->key,
+                   "key path, such as params.layers.0.kernel; may begin with its prefix")
+      ->required();
+  verb->add_option("--slice", args->slice, "such as 0:4,:,-1");
+  CLI::Option* raw = verb->add_flag("--raw", args->raw, "the exact bytes: C order, little endian");
+  verb->add_flag("--npy", args->npy, "a NumPy .npy file")->excludes(raw);
+  verb->add_flag("--all", args->all, "print every element, however many");
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, cat_command);
+}
+
+void add_stats(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<StatsArgs>();
+  CLI::App* verb =
+      add_verb(app, "stats",
+               "minimum, maximum, mean, deviation, NaN, infinities and zeros of each leaf", common);
+  verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
+  verb->add_option("KEY", args->key, "only this leaf or subtree");
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, stats_command);
+}
+
+void add_verify(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<VerifyArgs>();
+  CLI::App* verb = add_verb(
+      app, "verify", "read every byte and name what is damaged; exit 1 if anything is", common);
+  verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, verify_command);
+}
+
+void add_diff(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<DiffArgs>();
+  CLI::App* verb = add_verb(
+      app, "diff", "compare two checkpoints, in whatever layouts; exit 1 if they differ", common);
+  verb->add_option("FIRST", args->first, kCheckpointHelp)->required();
+  verb->add_option("SECOND", args->second, "the other one")->required();
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, diff_command);
+}
+
+void add_convert(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<ConvertArgs>();
+  CLI::App* verb =
+      add_verb(app, "convert", "the same trees in another layout, type or split; streamed", common);
+  verb->add_option("FROM", args->from, kCheckpointHelp)->required();
+  verb->add_option("TO", args->to, "a directory, or one file that ends in .safetensors")
+      ->required();
+  verb->add_option("--to-layout", args->layout, "zarr2 or safetensors; the other one by default")
+      ->check(CLI::IsMember({"zarr2", "safetensors"}));
+  verb->add_option("--dtype", args->dtype,
+                   "cast floats, such as bfloat16; rounded to nearest even");
+  verb->add_option("--codec", args->codec, "zarr2: raw, zstd[:level], gzip, zlib, bz2 or blosc");
+  verb->add_option("--shard-size", args->shard_size, "safetensors: largest part, such as 5GiB");
+  verb->add_option("--chunk-size", args->chunk_size, "zarr2: largest chunk, such as 64MiB");
+  verb->add_flag("--sha256", args->sha256, "store a SHA-256 of each array as well");
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, convert_command);
+}
+
+void add_doctor(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<DoctorArgs>();
+  CLI::App* verb =
+      add_verb(app, "doctor", "what the file system of a directory can do for checkpoints", common);
+  verb->add_option("PATH", args->path, "a directory that can be written to")->capture_default_str();
+  on_chosen(verb, action, args, doctor_command);
+}
+
+void add_completion(CLI::App& app, Action& action) {
+  auto args = std::make_shared<CompletionArgs>();
+  CLI::App* verb =
+      app.add_subcommand("completion", "print a script that completes cairn's verbs and keys");
+  verb->add_option("SHELL", args->shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  verb->callback([&action, args] {
+    action = [args](const Terminal& terminal, Runtime&) {
+      return completion_command(*args, terminal);
+    };
+  });
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(
+      "Cairn saves and restores the state of training jobs. These verbs look at what was saved;\n"
+      "none of them needs Python or a device.",
+      "cairn");
+  app.require_subcommand(1);
+  app.set_version_flag(
+      "--version", fmt::format("cairn {} ({})\nformats: zarr2, safetensors; stores: file, memory",
+                               kVersion, kCommit));
+  app.footer(
+      "Exit status: 0 good, 1 damage or a difference was found, 2 wrong usage, 3 failed.\n"
+      "Examples:\n"
+      "  cairn show ckpt/run-1000 --depth 2\n"
+      "  cairn cat ckpt/run-1000 params.embed.kernel --slice 0:4,:8\n"
+      "  cairn convert ckpt/run-1000 model.safetensors --dtype bfloat16");
+  Common common;
+  Action action;
+  for (const auto add :
+       {add_ls, add_show, add_cat, add_stats, add_verify, add_diff, add_convert, add_doctor}) {
+    add(app, common, action);
+  }
+  add_completion(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kGood : kUsage;
+  }
+  Runtime runtime({.threads = common.threads});
+  const Terminal terminal(common.json);
+  const int code = action(terminal, runtime);
+  // A full disk or a closed pipe behind standard output shows here at the latest.
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kFailed;
+  return code;
+}
+
+}  // namespace
+}  // namespace cairn::cli
+
+int main(int argc, char** argv) {
+  // `cairn show ... | head` ends quietly.
+  ::signal(SIGPIPE, SIG_DFL);
+  return cairn::cli::run(argc, argv);
+}

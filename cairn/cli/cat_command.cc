@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cairn/array/cast.h"
+#include "cairn/checkpoint/load.h"
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+#include "cairn/cli/npy.h"
+#include "cairn/format/chunk_codec.h"
+
+namespace cairn::cli {
+
+namespace {
+
+/// A leaf that was asked for.
+struct Target {
+  const OpenedPrefix* prefix = nullptr;
+  std::optional<std::size_t> array = {};
+  const Value* value = nullptr;
+
+  std::string name() const {
+    return fmt::format("{}{}", prefix->name.empty() ? "" : prefix->name + ": ",
+                       array ? prefix->manifest.arrays[*array].path.text() : "a value");
+  }
+};
+
+void find_in(const OpenedPrefix& prefix, const KeyPath& path, std::vector<Target>& found) {
+  if (const auto array = prefix.find(path)) found.push_back({&prefix, array, nullptr});
+  for (const auto& [key, value] : prefix.values) {
+    if (key == path) found.push_back({&prefix, {}, &value});
+  }
+}
+
+/// By key path in every prefix that counts, and by "<prefix>.<key path>".
+Result<Target> find_leaf(const Checkpoint& checkpoint, const CatArgs& args) {
+  CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, args.prefix));
+  std::vector<Target> found;
+  const auto whole = KeyPath::parse(args.key);
+  for (const OpenedPrefix* prefix : prefixes) {
+    if (whole) find_in(*prefix, *whole, found);
+    // Names of safetensors are not paths: any name is found as it stands.
+    const auto name = std::ranges::find(prefix->names, args.key);
+    if (found.empty() && name != prefix->names.end()) {
+      found.push_back({prefix, static_cast<std::size_t>(name - prefix->names.begin()), nullptr});
+    }
+    if (prefix->name.empty() || !args.key.starts_with(prefix->name + ".")) continue;
+    const auto rest = KeyPath::parse(std::string_view(args.key).substr(prefix->name.size() + 1));
+    if (rest) find_in(*prefix, *rest, found);
+  }
+  if (found.size() == 1) return found[0];
+  if (found.empty()) {
+    if (!whole) return whole.error();
+    return Error(Code::kNotFound, "load/key-missing",
+                 fmt::format("there is no leaf '{}' in {}; `cairn show` lists all", args.key,
+                             checkpoint.path));
+  }
+  std::string both;
+  for (const Target& target : found) both += (both.empty() ? "" : ", ") + target.name();
+  return Error(Code::kInvalidArgument, "cat/ambiguous",
+               fmt::format("'{}' could be: {}; say which with --prefix", args.key, both));
+}
+
+/// Rows of the last dimension, one a line, with blank lines between matrices; long arrays are cut.
+class ValuePrinter {
+ public:
+  ValuePrinter(const Array& array, bool all) : array_(array), all_(all) {}
+
+  std::string print() {
+    const std::uint64_t row =
+        array_.shape().empty() ? 1 : static_cast<std::uint64_t>(array_.shape().back());
+    const std::uint64_t elements = array_.elements();
+    if (elements == 0) return "(no elements)\n";
+    const std::uint64_t rows = elements / row;
+    for (std::uint64_t r = 0; r < rows; ++r) {
+      if (!all_ && rows > kMaxRows && r == kMaxRows / 2) {
+        text_ += fmt::format("... {} rows ...\n", rows - kMaxRows);
+        r = rows - kMaxRows / 2;
+      }
+      add_row(r * row, row);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr std::uint64_t kMaxRows = 24;
+  static constexpr std::uint64_t kMaxColumns = 12;
+
+  void add_row(std::uint64_t first, std::uint64_t count) {
+    const std::size_t item = item_size(array_.dtype());
+    for (std::uint64_t c = 0; c < count; ++c) {
+      if (!all_ && count > kMaxColumns && c == kMaxColumns / 2) {
+        text_ += " ...";
+        c = count - kMaxColumns / 2;
+      }
+      text_ +=
+          (c == 0 ? "" : " ") + element_as_text(array_.dtype(), array_.data() + (first + c) * item);
+    }
+    text_ += "\n";
+  }
+
+  const Array& array_;
+  const bool all_;
+  std::string text_;
+};
+
+/// The elements as the format holds them: packed where it packs.
+Result<std::string> raw_bytes(const Array& array, const format::StoredArray& stored) {
+  if (!stored.packed) return std::string(as_text(array.bytes()));
+  format::StoredArray piece;
+  piece.dtype = stored.dtype;
+  piece.packed = true;
+  piece.shape = piece.chunk_shape = {static_cast<Index>(array.elements())};
+  if (array.elements() == 0) return std::string();
+  CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(piece));
+  CAIRN_TRY_ASSIGN(const Buffer bytes, codec.encode(array.bytes()));
+  return std::string(as_text(bytes.bytes()));
+}
+
+Json elements_to_json(const Array& array) {
+  Json::Array values;
+  const std::size_t item = item_size(array.dtype());
+  for (std::uint64_t i = 0; i < array.elements(); ++i) {
+    const std::string text = element_as_text(array.dtype(), array.data() + i * item);
+    const auto parsed = parse_json(text);
+    values.push_back(parsed ? *parsed : Json(text));
+  }
+  return values;
+}
+
+Result<void> print_array(const Target& target, const CatArgs& args, const Terminal& terminal,
+                         Runtime& runtime) {
+  const format::StoredArray& stored = target.prefix->manifest.arrays[*target.array].stored;
+  CAIRN_TRY_ASSIGN(const Box box, parse_slice(args.slice, stored.shape));
+  CAIRN_TRY_ASSIGN(const Array array, load_box(*target.prefix, *target.array, box, runtime));
+  if (args.raw) {
+    CAIRN_TRY_ASSIGN(const std::string bytes, raw_bytes(array, stored));
+    terminal.write(bytes);
+  } else if (args.npy) {
+    terminal.write(npy_header(array.dtype(), array.shape()));
+    terminal.write(as_text(array.bytes()));
+  } else if (terminal.json()) {
+    terminal.document(
+        Json::Object{{"key", target.prefix->manifest.arrays[*target.array].path.text()},
+                     {"prefix", target.prefix->name},
+                     {"dtype", dtype_name(array.dtype())},
+                     {"shape", Json::Array(array.shape().begin(), array.shape().end())},
+                     {"values", elements_to_json(array)}});
+  } else {
+    terminal.note(fmt::format("{} {}", dtype_name(array.dtype()), to_string(array.shape())));
+    terminal.write(ValuePrinter(array, args.all).print());
+  }
+  return {};
+}
+
+Result<void> print_value(const Target& target, const CatArgs& args, const Terminal& terminal) {
+  if (args.raw || args.npy || !args.slice.empty()) {
+    return Error(Code::kInvalidArgument, "cat/not-an-array",
+                 fmt::format("'{}' is a {}, not an array", args.key, type_name(*target.value)));
+  }
+  if (!terminal.json()) {
+    terminal.line(value_to_text(*target.value));
+    return {};
+  }
+  CAIRN_TRY_ASSIGN(auto value, value_to_json(*target.value));
+  terminal.document(Json::Object{
+      {"key", args.key}, {"prefix", target.prefix->name}, {"value", std::move(value)}});
+  return {};
+}
+
+Result<void> run(const CatArgs& args, const Terminal& terminal, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_argument(args.path, terminal, runtime));
+  CAIRN_TRY_ASSIGN(const Target target, find_leaf(checkpoint, args));
+  return target.value != nullptr ? print_value(target, args, terminal)
+                                 : print_array(target, args, terminal, runtime);
+}
+
+}  // namespace
+
+int cat_command(const CatArgs& args, const Terminal& terminal, Runtime& runtime) {
+  const auto done = run(args, terminal, runtime);
+  return done ? kGood : terminal.fail(done.error());
+}
+
+}  // namespace cairn::cli

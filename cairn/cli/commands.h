@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs: what each takes from the command line, and the function that does it. One file a verb.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "cairn/checkpoint/checkpoint.h"
+#include "cairn/cli/terminal.h"
+
+namespace cairn::cli {
+
+struct LsArgs {
+  std::string path = ".";
+};
+struct ShowArgs {
+  std::string path;
+  std::optional<std::string> prefix = {};
+  std::optional<int> depth = {};
+};
+struct CatArgs {
+  std::string path;
+  std::string key;
+  std::optional<std::string> prefix = {};
+  std::string slice = {};
+  bool raw = false;
+  bool npy = false;
+  bool all = false;
+};
+struct StatsArgs {
+  std::string path;
+  std::optional<std::string> prefix = {};
+  std::string key = {};
+};
+struct VerifyArgs {
+  std::string path;
+  std::optional<std::string> prefix = {};
+};
+struct DiffArgs {
+  std::string first;
+  std::string second;
+  std::optional<std::string> prefix = {};
+};
+struct ConvertArgs {
+  std::string from;
+  std::string to;
+  std::string layout = {};
+  std::string dtype = {};
+  std::string codec = {};
+  std::string shard_size = {};
+  std::string chunk_size = {};
+  std::optional<std::string> prefix = {};
+  bool sha256 = false;
+};
+struct DoctorArgs {
+  std::string path = ".";
+};
+struct CompletionArgs {
+  std::string shell;
+};
+
+int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime);
+int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtime);
+int cat_command(const CatArgs& args, const Terminal& terminal, Runtime& runtime);
+int stats_command(const StatsArgs& args, const Terminal& terminal, Runtime& runtime);
+int verify_command(const VerifyArgs& args, const Terminal& terminal, Runtime& runtime);
+int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtime);
+int convert_command(const ConvertArgs& args, const Terminal& terminal, Runtime& runtime);
+int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& runtime);
+int completion_command(const CompletionArgs& args, const Terminal& terminal);
+
+/// A CKPT argument: a checkpoint, or a run directory whose latest is taken, and said.
+Result<Checkpoint> open_argument(const std::string& path, const Terminal& terminal,
+                                 Runtime& runtime);
+
+}  // namespace cairn::cli

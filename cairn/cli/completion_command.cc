@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+
+namespace cairn::cli {
+
+namespace {
+
+constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(cairn completion bash)
+_cairn() {
+  local cur=${COMP_WORDS[COMP_CWORD]}
+  local verbs="ls show cat stats verify diff convert doctor completion"
+  if [[ $COMP_CWORD -eq 1 ]]; then
+    COMPREPLY=($(compgen -W "$verbs --help --version" -- "$cur"))
+  elif [[ ${COMP_WORDS[1]} == cat && $COMP_CWORD -eq 3 && $cur != -* ]]; then
+    local keys
+    keys=$(cairn show --json "${COMP_WORDS[2]}" 2>/dev/null | sed -n 's/^      "key": "\(.*\)",
+                           $ /\1 / p') COMPREPLY =
+                               ($(compgen - W "$keys" --"$cur")) elif [[$cur == -*]];
+then COMPREPLY =
+    ($(compgen -
+       W "$(cairn " $ {
+         COMP_WORDS[1]
+       } " --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)" --"$cur")) else COMPREPLY =
+        ($(compgen - f-- "$cur")) fi
+}
+complete -o filenames -F _cairn cairn
+)SH";
+
+constexpr std::string_view kZsh = R"SH(#compdef cairn
+# zsh completion for cairn: cairn completion zsh > "${fpath[1]}/_cairn"
+local -a verbs
+verbs=(
+  'ls:list the checkpoints of a run'
+  'show:the tree of a checkpoint'
+  'cat:values of a leaf or a slice'
+  'stats:minimum, maximum, mean, NaN of each leaf'
+  'verify:read everything and find damage'
+  'diff:compare two checkpoints'
+  'convert:another layout, type or split'
+  'doctor:what this file system can do'
+  'completion:shell completion'
+)
+if (( CURRENT == 2 )); then
+  _describe 'verb' verbs
+else
+  _files
+fi
+)SH";
+
+constexpr std::string_view kFish = R"SH(# fish completion for cairn: cairn completion fish | source
+set -l verbs ls show cat stats verify diff convert doctor completion
+complete -c cairn -n "not __fish_seen_subcommand_from $verbs" -f -a "$verbs"
+complete -c cairn -l json -d 'one JSON document on standard output'
+complete -c cairn -l help -d 'help'
+)SH";
+
+}  // namespace
+
+int completion_command(const CompletionArgs& args, const Terminal& terminal) {
+  if (args.shell == "bash") terminal.write(kBash);
+  if (args.shell == "zsh") terminal.write(kZsh);
+  if (args.shell == "fish") terminal.write(kFish);
+  return kGood;
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cairn/base/human.h"
+#include "cairn/checkpoint/diff.h"
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+
+namespace cairn::cli {
+
+namespace {
+
+Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json to_json(const LeafDifference& difference) {
+  return Json::Object{{"kind", difference_name(difference.kind)},
+                      {"prefix", difference.prefix},
+                      {"key", difference.key},
+                      {"first", difference.first},
+                      {"second", difference.second},
+                      {"elements", difference.elements},
+                      {"different", difference.different},
+                      {"max_absolute", number(difference.max_absolute)},
+                      {"max_relative", number(difference.max_relative)}};
+}
+
+std::string sides(const LeafDifference& d) {
+  if (d.first.empty()) return d.second;
+  if (d.second.empty() || d.first == d.second) return d.first;
+  return fmt::format("{} | {}", d.first, d.second);
+}
+
+std::vector<std::string> row(const LeafDifference& d) {
+  std::string numbers;
+  if (d.different != 0) {
+    numbers = fmt::format("{} of {} elements differ", d.different, d.elements);
+    if (d.max_absolute) {
+      numbers += fmt::format(", at most by {:.6g} absolute, {:.6g} relative", *d.max_absolute,
+                             *d.max_relative);
+    }
+  } else if (d.kind == DifferenceKind::kDType && d.elements != 0) {
+    numbers = "equal numbers";
+  }
+  return {std::string(difference_name(d.kind)), (d.prefix.empty() ? "" : d.prefix + ": ") + d.key,
+          sides(d), numbers};
+}
+
+Result<DiffReport> compute(const DiffArgs& args, const Terminal& terminal, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Checkpoint first, open_argument(args.first, terminal, runtime));
+  CAIRN_TRY_ASSIGN(const Checkpoint second, open_argument(args.second, terminal, runtime));
+  return diff(first, second, {.prefix = args.prefix, .progress = terminal.progress("diff")},
+              runtime);
+}
+
+}  // namespace
+
+int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtime) {
+  const auto report = compute(args, terminal, runtime);
+  if (!report) return terminal.fail(report.error());
+  if (terminal.json()) {
+    Json::Array differences;
+    for (const LeafDifference& difference : report->differences)
+      differences.push_back(to_json(difference));
+    terminal.document(Json::Object{{"first", args.first},
+                                   {"second", args.second},
+                                   {"same", report->same()},
+                                   {"equal", report->equal},
+                                   {"compared", report->compared},
+                                   {"differences", std::move(differences)}});
+    return report->same() ? kGood : kFound;
+  }
+  std::vector<std::vector<std::string>> rows;
+  for (const LeafDifference& difference : report->differences) rows.push_back(row(difference));
+  terminal.write(table(rows, {}));
+  terminal.line(report->same() ? fmt::format("{}  {} leaves, {} compared bit for bit",
+                                             terminal.styled(Style::kGood, "equal"), report->equal,
+                                             format_bytes(report->bytes))
+                               : fmt::format("{}  {} differences; {} leaves are equal",
+                                             terminal.styled(Style::kBad, "different"),
+                                             report->differences.size(), report->equal));
+  return report->same() ? kGood : kFound;
+}
+
+}  // namespace cairn::cli

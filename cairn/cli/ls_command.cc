@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cairn/base/human.h"
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+#include "cairn/manager/discovery.h"
+
+namespace cairn::cli {
+
+namespace {
+
+/// What `ls` says of one checkpoint.
+struct Line {
+  std::string name;
+  std::string path;
+  std::optional<std::int64_t> step;
+  std::string time;
+  std::string kind;
+  std::string prefixes;
+  std::uint64_t leaves = 0;
+  std::uint64_t bytes = 0;
+  std::string problem;
+};
+
+void add_contents(const Checkpoint& checkpoint, Line& line) {
+  line.kind = checkpoint.kind;
+  for (const OpenedPrefix& prefix : checkpoint.prefixes) {
+    if (!prefix.name.empty()) line.prefixes += (line.prefixes.empty() ? "" : ",") + prefix.name;
+    line.leaves += prefix.manifest.arrays.size() + prefix.values.size();
+    if (!line.step) line.step = prefix.manifest.step;
+    if (line.time.empty()) line.time = prefix.manifest.time;
+    for (const ManifestArray& array : prefix.manifest.arrays) {
+      line.bytes += Box::whole(array.stored.shape).elements() * item_size(array.stored.dtype);
+    }
+  }
+}
+
+Line describe(const RunEntry& entry, Runtime& runtime) {
+  Line line{entry.name, entry.path, entry.step, entry.timestamp, "", "", 0, 0, entry.problem};
+  const auto opened = open_checkpoint(entry.path, runtime);
+  if (opened) {
+    add_contents(*opened, line);
+  } else if (line.problem.empty()) {
+    line.problem = opened.error().message();
+  }
+  if (entry.is_temporary) line.kind += " (temporary)";
+  return line;
+}
+
+Json to_json(const Line& line) {
+  return Json::Object{{"name", line.name},
+                      {"path", line.path},
+                      {"step", line.step ? Json(*line.step) : Json()},
+                      {"time", line.time},
+                      {"kind", line.kind},
+                      {"prefixes", line.prefixes},
+                      {"leaves", line.leaves},
+                      {"bytes", line.bytes},
+                      {"problem", line.problem.empty() ? Json() : Json(line.problem)}};
+}
+
+}  // namespace
+
+int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime) {
+  std::vector<Line> lines;
+  const auto entries = list_run(args.path, runtime);
+  if (entries) {
+    for (const RunEntry& entry : *entries) lines.push_back(describe(entry, runtime));
+  }
+  if (lines.empty()) {
+    // No run: one checkpoint of another system, one file, or nothing.
+    const auto opened = open_checkpoint(args.path, runtime);
+    if (!opened) return terminal.fail(opened.error());
+    Line line{args.path, args.path, {}, "", "", "", 0, 0, ""};
+    add_contents(*opened, line);
+    lines.push_back(std::move(line));
+  }
+  if (terminal.json()) {
+    Json::Array list;
+    for (const Line& line : lines) list.push_back(to_json(line));
+    terminal.document(Json::Object{{"path", args.path}, {"checkpoints", std::move(list)}});
+    return kGood;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"STEP", "NAME", "SAVED", "KIND", "PREFIXES", "LEAVES", "BYTES", ""}};
+  for (const Line& line : lines) {
+    rows.push_back({line.step ? fmt::format("{}", *line.step) : "-", line.name,
+                    line.time.substr(0, 19), line.kind, line.prefixes.empty() ? "-" : line.prefixes,
+                    fmt::format("{}", line.leaves), format_bytes(line.bytes), line.problem});
+  }
+  terminal.write(table(rows, {0, 5, 6}));
+  return kGood;
+}
+
+}  // namespace cairn::cli

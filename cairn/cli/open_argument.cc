@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cairn/cli/commands.h"
+#include "cairn/manager/discovery.h"
+
+namespace cairn::cli {
+
+Result<Checkpoint> open_argument(const std::string& path, const Terminal& terminal,
+                                 Runtime& runtime) {
+  auto opened = open_checkpoint(path, runtime);
+  // Arrays inside the checkpoints of a run would be found too, but nobody means them.
+  const bool loose = opened && opened->kind == "zarr2 arrays";
+  const bool nothing = !opened && opened.error().reason() == "checkpoint/not-a-checkpoint";
+  if (!loose && !nothing) return opened;
+  const auto latest = find_latest_checkpoint(path, runtime);
+  if (!latest || !*latest) return opened;
+  terminal.note(
+      fmt::format("{} is a run directory; taking its latest checkpoint, {}", path, **latest));
+  return open_checkpoint(**latest, runtime);
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cairn/checkpoint/stats.h"
+#include "cairn/cli/commands.h"
+#include "cairn/cli/exit_codes.h"
+
+namespace cairn::cli {
+
+namespace {
+
+Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+std::string text(const std::optional<double>& value) {
+  return value ? fmt::format("{:.6g}", *value) : "-";
+}
+
+Json to_json(const ArrayStats& stats) {
+  return Json::Object{{"key", stats.key},
+                      {"prefix", stats.prefix},
+                      {"dtype", dtype_name(stats.dtype)},
+                      {"shape", Json::Array(stats.shape.begin(), stats.shape.end())},
+                      {"elements", stats.elements},
+                      {"min", number(stats.min)},
+                      {"max", number(stats.max)},
+                      {"mean", number(stats.mean)},
+                      {"std", number(stats.std)},
+                      {"nan", stats.nan},
+                      {"inf", stats.inf},
+                      {"zeros", stats.zeros}};
+}
+
+Result<std::vector<ArrayStats>> compute(const StatsArgs& args, const Terminal& terminal,
+                                        Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_argument(args.path, terminal, runtime));
+  StatsOptions options{.prefix = args.prefix, .keys = {}, .progress = terminal.progress("stats")};
+  if (!args.key.empty()) {
+    CAIRN_TRY_ASSIGN(auto key, KeyPath::parse(args.key));
+    options.keys.push_back(std::move(key));
+  }
+  CAIRN_TRY_ASSIGN(auto results, stats(checkpoint, options, runtime));
+  if (results.empty() && !args.key.empty()) {
+    return Error(Code::kNotFound, "load/key-missing",
+                 fmt::format("there is no array '{}'", args.key));
+  }
+  return results;
+}
+
+}  // namespace
+
+int stats_command(const StatsArgs& args, const Terminal& terminal, Runtime& runtime) {
+  const auto results = compute(args, terminal, runtime);
+  if (!results) return terminal.fail(results.error());
+  if (terminal.json()) {
+    Json::Array leaves;
+    for (const ArrayStats& stats : *results) leaves.push_back(to_json(stats));
+    terminal.document(Json::Object{{"path", args.path}, {"leaves", std::move(leaves)}});
+    return kGood;
+  }
+  std::vector<std::vector<std::string>> rows{
+      {"LEAF", "DTYPE", "SHAPE", "MIN", "MAX", "MEAN", "STD", "NAN", "INF", "ZEROS"}};
+  for (const ArrayStats& s : *results) {
+    rows.push_back({(s.prefix.empty() ? "" : s.prefix + ": ") + s.key,
+                    std::string(dtype_name(s.dtype)), to_string(s.shape), text(s.min), text(s.max),
+                    text(s.mean), text(s.std), fmt::format("{}", s.nan), fmt::format("{}", s.inf),
+                    fmt::format("{}", s.zeros)});
+  }
+  terminal.write(table(rows, {3, 4, 5, 6, 7, 8, 9}));
+  return kGood;
+}
+
+}  // namespace cairn::cli

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the command writes: text or JSON on standard output, progress and errors on standard error.
+// Colours only on a terminal and never with NO_COLOR.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cairn/base/json.h"
+#include "cairn/checkpoint/progress.h"
+
+namespace cairn::cli {
+
+enum class Style : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
+
+/// Threading: the progress sink is safe, the rest is confined.
+class Terminal {
+ public:
+  explicit Terminal(bool json);
+
+  bool json() const { return json_; }
+  std::string styled(Style style, std::string_view text) const;
+  /// To standard output, as it is.
+  void write(std::string_view text) const;
+  void line(std::string_view text) const;
+  /// The one JSON document of a call with --json.
+  void document(const Json& value) const;
+  /// A sentence that is no result: on standard error, nothing with --json.
+  void note(std::string_view text) const;
+  /// Says what went wrong (in JSON with --json) and returns the exit code for it.
+  int fail(const Error& error) const;
+
+  /// A bar with bytes, rate and time left on a terminal, else a line for each tenth; nothing with
+  /// --json.
+  ProgressSink progress(std::string_view what) const;
+
+ private:
+  bool json_;
+  bool colour_;     // on standard output
+  bool error_tty_;  // standard error is a terminal
+};
+
+/// Columns padded to the widest cell; numbers in the columns named `right` end at the same place.
+std::string table(const std::vector<std::vector<std::string>>& rows,
+                  const std::vector<std::size_t>& right);
+
+}  // namespace cairn::cli

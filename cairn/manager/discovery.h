@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checkpoints of a run: which there are, in order of step, and which is the latest.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/runtime.h"
+
+namespace cairn::inline manager {
+
+/// A directory that holds a mark (`metadata.json`), a record (`cairn.json`) or both.
+struct RunEntry {
+  std::string path;
+  std::string name;  ///< last component of the path
+  std::optional<std::int64_t> step;
+  std::string timestamp;            ///< as written; may be empty
+  std::optional<Clock::Wall> time;  ///< the same as an instant, where it can be read
+  bool is_temporary = false;
+  bool marked = false;  ///< has a mark: a run's checkpoint, which discovery may take
+  bool torn = false;    ///< an unfinished save lies in it
+  std::string problem;  ///< why it cannot be used; empty: nothing was noticed
+};
+
+/// The base and its direct children that are checkpoints, newest first: by step, then by instant,
+/// then by name. Damaged ones are listed with their problem. `not_found` if the base does not
+/// exist.
+Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
+
+/// Path of the newest marked checkpoint that is whole; nothing if there is none or the base does
+/// not exist. What was skipped is said through the log (discovery/skipped).
+Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
+                                                          Runtime& runtime);
+
+}  // namespace cairn::inline manager
