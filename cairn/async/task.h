@@ -27,8 +27,7 @@ class Task {
   };
   template <typename F>
   struct Holder final : Base {
-    template <typename G>
-    explicit Holder(G&& g) : function(std::forward<G>(g)) {}
+    explicit Holder(F f) : function(std::move(f)) {}
     void run() override { function(); }
     F function;
   };

@@ -21,19 +21,20 @@ class Json {
   using Array = std::vector<Json>;
   using Object = std::vector<std::pair<std::string, Json>>;
 
-  Json() = default;                    ///< null
-  Json(std::nullptr_t) {}              // NOLINT(google-explicit-constructor)
-  Json(bool value) : state_(value) {}  // NOLINT(google-explicit-constructor)
-  Json(int value)
-      : Json(static_cast<std::int64_t>(value)) {}             // NOLINT(google-explicit-constructor)
-  Json(std::int64_t value);                                   // NOLINT(google-explicit-constructor)
-  Json(std::uint64_t value) : state_(value) {}                // NOLINT(google-explicit-constructor)
-  Json(double value) : state_(value) {}                       // NOLINT(google-explicit-constructor)
-  Json(const char* text) : state_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
-  Json(std::string_view text) : state_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-  Json(std::string text) : state_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
-  Json(Array items) : state_(std::move(items)) {}             // NOLINT(google-explicit-constructor)
-  Json(Object members) : state_(std::move(members)) {}        // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor): a value is written as what it is.
+  Json() = default;  ///< null
+  Json(std::nullptr_t) {}
+  Json(bool value) : state_(value) {}
+  Json(int value) : Json(static_cast<std::int64_t>(value)) {}
+  Json(std::int64_t value);
+  Json(std::uint64_t value) : state_(value) {}
+  Json(double value) : state_(value) {}
+  Json(const char* text) : state_(std::string(text)) {}
+  Json(std::string_view text) : state_(std::string(text)) {}
+  Json(std::string text) : state_(std::move(text)) {}
+  Json(Array items) : state_(std::move(items)) {}
+  Json(Object members) : state_(std::move(members)) {}
+  // NOLINTEND(google-explicit-constructor)
 
   bool is_null() const { return state_.index() == 0; }
   std::optional<bool> boolean() const;

@@ -34,8 +34,8 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(Error error)
-      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)  // NOLINT(google-explicit-constructor)
+      : state_(std::in_place_index<1>, std::move(error)) {}
   template <typename U = T>
     requires std::convertible_to<U&&, T> && (!std::same_as<std::remove_cvref_t<U>, Result>) &&
              (!std::same_as<std::remove_cvref_t<U>, Error>)
