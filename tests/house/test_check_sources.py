@@ -89,6 +89,7 @@ ALLOWED = {
     "word in a comment": "// a test, throw, printf(\nint x;\n",
     "word in a literal": 'const char* x = "throw std::thread test";\n',
     "condition about the compiler": "#if defined(__clang__) && __x86_64__\n#endif\n",
+    "number of cores": "unsigned n = std::thread::hardware_concurrency();\n",
     "digit separator": "long x = 1'000'000;  // '\nint y;\n",
 }
 
