@@ -17,8 +17,8 @@
 namespace cairn::inline sharding {
 namespace {
 
-// Far above any real mesh; about a second of work.
-constexpr std::size_t kMaxTerms = std::size_t{1} << 23;
+// Far above any real mesh; less than a second of work.
+constexpr std::size_t kMaxTerms = std::size_t{1} << 22;
 // Only for the message of an error: which two boxes overlap.
 constexpr std::size_t kMaxPairs = std::size_t{1} << 22;
 
