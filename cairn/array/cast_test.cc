@@ -131,22 +131,30 @@ TEST(Cast, DoesNotDependOnTheThreadsRoundingMode) {
   EXPECT_EQ(half, 0x0001U);
 }
 
-TEST(Cast, GivesOneAnswerWhateverTheLengthAndAlignment) {
+void expect_each_as_alone(DType from, DType to, std::size_t count) {
   std::mt19937 random(1);
-  std::vector<float> numbers(3000);
-  for (float& number : numbers) number = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-  const DType to = DType::kFloat8E5m2;
+  std::vector<std::byte> source(count * item_size(from) + 1);
+  for (std::byte& byte : source) byte = static_cast<std::byte>(random());
+  std::vector<std::byte> target(count * item_size(to) + 2, std::byte{0x55});
+  cast_elements(from, ByteSpan(source).subspan(1), to,
+                MutableByteSpan(target).subspan(1, target.size() - 2));
+  EXPECT_EQ(target.front(), std::byte{0x55});
+  EXPECT_EQ(target.back(), std::byte{0x55});
+  for (std::size_t i = 0; i < count; ++i) {
+    std::byte alone[8];
+    cast_elements(from, ByteSpan(source).subspan(1 + i * item_size(from), item_size(from)), to,
+                  MutableByteSpan(alone).first(item_size(to)));
+    ASSERT_EQ(std::memcmp(alone, target.data() + 1 + i * item_size(to), item_size(to)), 0)
+        << dtype_name(from) << " " << dtype_name(to) << ", element " << i << " of " << count;
+  }
+}
+
+TEST(Cast, GivesOneAnswerWhateverTheLengthAndAlignment) {
   for (const std::size_t count : {0U, 1U, 7U, 31U, 1023U, 1024U, 1025U, 3000U}) {
-    std::vector<std::byte> from(count * 4 + 1);
-    if (count > 0) std::memcpy(from.data() + 1, numbers.data(), count * 4);
-    std::vector<std::byte> codes(count + 2, std::byte{0x55});
-    cast_elements(DType::kFloat32, ByteSpan(from).subspan(1), to,
-                  MutableByteSpan(codes).subspan(1, count));
-    EXPECT_EQ(codes.front(), std::byte{0x55});
-    EXPECT_EQ(codes.back(), std::byte{0x55});
-    for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(std::to_integer<std::uint64_t>(codes[i + 1]), code_of(to, double{numbers[i]}));
-    }
+    expect_each_as_alone(DType::kFloat32, DType::kBfloat16, count);
+    expect_each_as_alone(DType::kFloat16, DType::kFloat32, count);
+    expect_each_as_alone(DType::kFloat64, DType::kFloat8E5m2, count);
+    expect_each_as_alone(DType::kBfloat16, DType::kFloat64, count);
   }
 }
 
