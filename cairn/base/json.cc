@@ -21,8 +21,9 @@ Error corrupt(const char* reason, std::string message) {
 // Names are hostile and may be long.
 std::string shorten(std::string_view name) {
   constexpr std::size_t kLongest = 80;
-  return name.size() <= kLongest ? std::string(name)
-                                 : std::string(name.substr(0, kLongest)) + "...";
+  if (name.size() <= kLongest) return std::string(name);
+  const std::string_view front = name.substr(0, kLongest);
+  return std::string(front.substr(0, valid_utf8_prefix(front))) + "...";
 }
 
 // An iterator whose position everybody sees: the parser tells its listener what it read, not where.

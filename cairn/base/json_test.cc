@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/base/utf8.h"
+
 namespace cairn {
 namespace {
 
@@ -166,13 +168,16 @@ TEST(Json, SaysWhereTheErrorIs) {
 
 TEST(Json, DoesNotQuoteTheTextAtLengthInMessages) {
   const std::string longest(1 << 20, 'a');
+  std::string accents = "a";
+  while (accents.size() < 1000) accents += "\xc3\xa9";
   const JsonLimits refuse = {.repeated = Repeated::kRefuse};
-  for (const std::string& text :
-       {"\"" + longest, "[" + std::string(1 << 20, '9') + "e9]", "nul" + longest,
-        "{\"" + longest + "\":1,\"" + longest + "\":1}"}) {
+  for (const std::string& text : {"\"" + longest, "[" + std::string(1 << 20, '9') + "e9]",
+                                  "nul" + longest, "{\"" + longest + "\":1,\"" + longest + "\":1}",
+                                  "{\"" + accents + "\":1,\"" + accents + "\":1}"}) {
     const Result<Json> json = parse_json(text, refuse);
     ASSERT_FALSE(json);
     EXPECT_LT(json.error().message().size(), 300u);
+    EXPECT_TRUE(is_utf8(json.error().message()));
   }
 }
 
