@@ -52,7 +52,8 @@ TEST(Crc32c, AgreesWithTheDefinitionAndContinues) {
 
 TEST(Crc32c, CopiesWhatItSums) {
   std::mt19937 random(2);
-  for (const std::size_t size : {0u, 1u, 31u, 32u << 10, (32u << 10) + 1, 1u << 20, (1u << 20) + 77}) {
+  for (const std::size_t size :
+       {0u, 1u, 31u, 32u << 10, (32u << 10) + 1, 1u << 20, (1u << 20) + 77}) {
     const auto from = random_bytes(random, size);
     std::vector<std::byte> to(size);
     EXPECT_EQ(copy_crc32c(to, from), crc32c(from)) << size;
