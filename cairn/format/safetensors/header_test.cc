@@ -201,6 +201,7 @@ TEST(SafetensorsHeader, RefusesSizesAndRangesThatDoNotFit) {
       {tensor("\"U8\"", "[0,4294967296,4294967296]", "[0,0]"), 0, "safetensors/shape-overflow"},
       {tensor("\"F64\"", "[288230376151711744]", "[0,0]"), 0, "safetensors/shape-overflow"},
       {tensor("\"U8\"", "[0,9223372036854775808]", "[0,0]"), 0, "safetensors/shape-overflow"},
+      {tensor("\"F64\"", "[0,2305843009213693952]", "[0,0]"), 0, "safetensors/shape-overflow"},
       {tensor("\"U8\"", "[4]", "[4,0]"), 4, "safetensors/offset-reversed"},
       {tensor("\"U8\"", "[4]", "[1,5]"), 5, "safetensors/offset-gap"},
       {pair + "[5,9]}}", 9, "safetensors/offset-gap"},
