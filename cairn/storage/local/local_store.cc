@@ -2,12 +2,11 @@
 #include "cairn/storage/local/local_store.h"
 
 #include <atomic>
-#include <set>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cairn/async/mutex.h"
+#include "cairn/storage/local/directories.h"
 #include "cairn/storage/local/listing.h"
 #include "cairn/storage/refusal.h"
 
@@ -16,14 +15,8 @@ namespace {
 
 constexpr OpenOptions kNewFile{
     .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
-constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
 constexpr OpenOptions kFollowedDirectory{.access = OpenOptions::Access::kDirectory,
                                          .follow_links = true};
-
-std::string parent_of(std::string_view key) {
-  const std::size_t slash = key.find_last_of('/');
-  return std::string(slash == std::string_view::npos ? "" : key.substr(0, slash));
-}
 
 std::string generation_of(const FileInfo& info) {
   return fmt::format("{:x}-{:x}-{:x}", info.inode, info.modified_ns, info.size);
@@ -34,6 +27,11 @@ const char* storage_reason(std::string_view reason) {
   if (reason == "fs/symlink") return "storage/symlink";
   if (reason == "fs/no-space" || reason == "fs/quota") return "storage/no-space";
   return reason.data();
+}
+
+Error as_storage_error(const Error& error, std::string_view place) {
+  return Error(error.code(), storage_reason(error.reason()), error.message(), error.origin())
+      .in(place);
 }
 
 class LocalReader final : public ObjectReader {
@@ -70,7 +68,8 @@ class LocalStore final : public Store {
         root_(std::move(root)),
         private_(options.private_directory),
         batch_(private_ && options.batch_sync && root_->can_sync_file_system()),
-        root_is_link_(root_is_link) {}
+        root_is_link_(root_is_link),
+        directories_(fs, *root_) {}
 
   std::string describe(std::string_view key) const override {
     if (key.empty()) return path_;
@@ -92,7 +91,9 @@ class LocalStore final : public Store {
  private:
   friend class LocalWriter;
 
-  Error named(const Error& error, std::string_view key) const;
+  Error named(const Error& error, std::string_view key) const {
+    return as_storage_error(error, describe(key));
+  }
   template <typename T>
   Result<T> named(Result<T> result, std::string_view key) const {
     if (result) return result;
@@ -101,13 +102,10 @@ class LocalStore final : public Store {
   Result<void> check_writable(std::string_view key) const;
   Result<void> check_no_link(FileKind kind, std::string_view key) const;
   Result<void> check_is_file(FileKind kind, std::string_view key) const;
-  /// The directory `key` lies in, made if need be.
-  Result<void> ensure_parent(std::string_view key);
   Result<std::unique_ptr<class LocalWriter>> begin(std::string_view key, std::uint64_t size,
                                                    bool only_if_absent);
+  Result<void> open_new(class LocalWriter& writer, const std::string& key, bool only_if_absent);
   Result<std::unique_ptr<File>> open_temporary(std::string_view directory, std::string& name);
-  void names_changed_in(const std::string& directory);
-  Result<void> sync_directories(const std::set<std::string>& names);
 
   FileSystem& fs_;
   const std::string path_;
@@ -115,11 +113,8 @@ class LocalStore final : public Store {
   const bool private_;
   const bool batch_;
   const bool root_is_link_;
+  Directories directories_;
   std::atomic<std::uint64_t> next_temporary_ = 0;
-  Mutex mutex_;
-  std::set<std::string, std::less<>> made_ CAIRN_GUARDED_BY(mutex_);
-  /// Directories with names that no sync() has covered; "" is the root.
-  std::set<std::string> changed_ CAIRN_GUARDED_BY(mutex_);
 };
 
 class LocalWriter final : public ObjectWriter {
@@ -154,7 +149,7 @@ class LocalWriter final : public ObjectWriter {
     if (!store_.batch_) CAIRN_TRY(store_.named(file_->sync(), key_));
     CAIRN_TRY_ASSIGN(const FileInfo info, store_.named(file_->info(), key_));
     CAIRN_TRY(store_.named(arrive(), key_));
-    store_.names_changed_in(parent_of(key_));
+    store_.directories_.names_changed_in(parent_of(key_));
     result_ = {info.size, generation_of(info)};
     file_.reset();
     return {};
@@ -181,11 +176,6 @@ class LocalWriter final : public ObjectWriter {
   std::atomic<std::uint64_t> written_ = 0;
   ObjectInfo result_;
 };
-
-Error LocalStore::named(const Error& error, std::string_view key) const {
-  return Error(error.code(), storage_reason(error.reason()), error.message(), error.origin())
-      .in(describe(key));
-}
 
 Result<void> LocalStore::check_writable(std::string_view key) const {
   CAIRN_TRY(check_key(key, describe(key)));
@@ -263,23 +253,34 @@ Result<ObjectInfo> LocalStore::put(std::string_view key, ByteSpan bytes,
 Result<std::unique_ptr<LocalWriter>> LocalStore::begin(std::string_view key, std::uint64_t size,
                                                        bool only_if_absent) {
   CAIRN_TRY(check_writable(key));
-  CAIRN_TRY(ensure_parent(key));
   auto writer = std::make_unique<LocalWriter>(*this, std::string(key), size);
-  if (private_) {
-    auto file = fs_.open(root_.get(), std::string(key), kNewFile);
-    if (file) {
-      writer->take(*std::move(file), std::string(key), Arrival::kInPlace);
-      return writer;
-    }
-    if (file.error().reason() != "fs/exists" || only_if_absent) return named(file.error(), key);
+  auto opened = open_new(*writer, std::string(key), only_if_absent);
+  if (!opened && opened.error().code() == Code::kNotFound) {
+    directories_.forget();
+    opened = open_new(*writer, std::string(key), only_if_absent);
   }
-  auto before = fs_.stat(root_.get(), std::string(key), /*follow_links=*/false);
-  if (before) CAIRN_TRY(check_no_link(before->kind, key));
-  if (!before && before.error().code() != Code::kNotFound) return named(before.error(), key);
-  std::string name;
-  CAIRN_TRY_ASSIGN(auto file, named(open_temporary(parent_of(key), name), key));
-  writer->take(std::move(file), name, only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
+  CAIRN_TRY(named(std::move(opened), key));
   return writer;
+}
+
+Result<void> LocalStore::open_new(LocalWriter& writer, const std::string& key,
+                                  bool only_if_absent) {
+  CAIRN_TRY(directories_.ensure(parent_of(key)));
+  if (private_) {
+    auto file = fs_.open(root_.get(), key, kNewFile);
+    if (file) {
+      writer.take(*std::move(file), key, Arrival::kInPlace);
+      return {};
+    }
+    if (file.error().reason() != "fs/exists" || only_if_absent) return std::move(file).error();
+  }
+  auto before = fs_.stat(root_.get(), key, /*follow_links=*/false);
+  if (before) CAIRN_TRY(check_no_link(before->kind, key));
+  if (!before && before.error().code() != Code::kNotFound) return std::move(before).error();
+  std::string name;
+  CAIRN_TRY_ASSIGN(auto file, open_temporary(parent_of(key), name));
+  writer.take(std::move(file), name, only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
+  return {};
 }
 
 // Names repeat after a crash and on other hosts; whoever finds one taken goes on to the next.
@@ -293,31 +294,6 @@ Result<std::unique_ptr<File>> LocalStore::open_temporary(std::string_view direct
   }
 }
 
-Result<void> LocalStore::ensure_parent(std::string_view key) {
-  const std::string parent = parent_of(key);
-  {
-    MutexLock lock(mutex_);
-    if (parent.empty() || made_.contains(parent)) return {};
-  }
-  for (std::size_t end = 0; end != std::string::npos;) {
-    end = parent.find('/', end + 1);
-    const std::string directory = parent.substr(0, end);
-    auto made = fs_.make_directory(root_.get(), directory);
-    if (!made && made.error().reason() != "fs/exists") return named(made.error(), key);
-    // One that was there may be another writer's, not durable yet.
-    names_changed_in(parent_of(directory));
-    MutexLock lock(mutex_);
-    made_.insert(directory);
-  }
-  return {};
-}
-
-void LocalStore::names_changed_in(const std::string& directory) {
-  if (batch_) return;
-  MutexLock lock(mutex_);
-  changed_.insert(directory);
-}
-
 Result<void> LocalStore::remove(std::string_view key) {
   CAIRN_TRY(check_writable(key));
   const std::string path(key);
@@ -326,7 +302,7 @@ Result<void> LocalStore::remove(std::string_view key) {
   CAIRN_TRY(check_no_link(info->kind, key));
   CAIRN_TRY(check_is_file(info->kind, key));
   CAIRN_TRY(named(fs_.remove_file(root_.get(), path), key));
-  names_changed_in(parent_of(key));
+  directories_.names_changed_in(parent_of(key));
   return {};
 }
 
@@ -336,41 +312,9 @@ Result<std::vector<ListEntry>> LocalStore::list(std::string_view directory, bool
 }
 
 Result<void> LocalStore::sync() {
-  if (batch_) return named(root_->sync_file_system(), "");
-  std::set<std::string> changed;
-  {
-    MutexLock lock(mutex_);
-    changed.swap(changed_);
-  }
-  auto done = sync_directories(changed);
-  if (!done) {
-    MutexLock lock(mutex_);
-    changed_.merge(changed);
-  }
-  return done;
-}
-
-Result<void> LocalStore::sync_directories(const std::set<std::string>& names) {
-  // Backwards, a directory comes after those below it.
-  for (auto name = names.rbegin(); name != names.rend(); ++name) {
-    CAIRN_TRY_ASSIGN(auto directory,
-                     named(fs_.open(root_.get(), name->empty() ? "." : *name, kDirectory), *name));
-    CAIRN_TRY(named(directory->sync(), *name));
-  }
+  auto done = batch_ ? root_->sync_file_system() : directories_.sync();
+  if (!done) return as_storage_error(done.error(), done.error().where());
   return {};
-}
-
-Result<void> make_directories(FileSystem& fs, const std::string& path) {
-  const std::string above = parent_of(path);
-  const std::string parent = !above.empty() ? above : path.starts_with('/') ? "/" : ".";
-  auto made = fs.make_directory(nullptr, path);
-  if (!made && made.error().reason() == "fs/not-found" && !above.empty()) {
-    CAIRN_TRY(make_directories(fs, above));
-    made = fs.make_directory(nullptr, path);
-  }
-  if (!made) return made.error().reason() == "fs/exists" ? Result<void>() : made;
-  CAIRN_TRY_ASSIGN(auto directory, fs.open(nullptr, parent, kFollowedDirectory));
-  return directory->sync();
 }
 
 }  // namespace
@@ -386,10 +330,8 @@ Result<std::unique_ptr<Store>> open_local_store(FileSystem& fs, const std::strin
     const bool is_link = info.kind == FileKind::kSymlink;
     return std::make_unique<LocalStore>(fs, trimmed, std::move(root), options, is_link);
   }();
-  if (opened) return opened;
-  const Error& error = opened.error();
-  return Error(error.code(), storage_reason(error.reason()), error.message(), error.origin())
-      .in(error.where());
+  if (!opened) return as_storage_error(opened.error(), opened.error().where());
+  return opened;
 }
 
 }  // namespace cairn::storage

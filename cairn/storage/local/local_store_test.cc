@@ -171,6 +171,19 @@ TEST(LocalStore, HidesTemporaryNamesAndStepsOverOldOnes) {
   EXPECT_EQ(keys(*store), (Keys{"d/one", "d/two"}));
 }
 
+TEST(LocalStore, MakesADirectoryAgainThatSomebodyRemoved) {
+  const TempDir dir;
+  const auto store = open_at(dir.path());
+  must(store->put("a/b/key", as_bytes("x")));
+  std::filesystem::remove_all(dir / "a");
+  must(store->sync());
+  must(store->put("a/b/key", as_bytes("y")));
+  EXPECT_EQ(keys(*store), Keys{"a/b/key"});
+  std::filesystem::remove_all(dir.path());
+  EXPECT_EQ(reason(store->put("a/b/key", as_bytes("z"))), "storage/not-found");
+  EXPECT_FALSE(std::filesystem::exists(dir.path())) << "the root never comes back";
+}
+
 struct SyncCase {
   const char* name;
   LocalStoreOptions options;

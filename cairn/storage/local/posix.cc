@@ -1,170 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <limits>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "cairn/base/checked.h"
-#include "cairn/base/human.h"
 #include "cairn/storage/local/errno.h"
 #include "cairn/storage/local/file_system.h"
 #include "cairn/storage/local/file_system_type.h"
 #include "cairn/storage/local/open_beneath.h"
-#include "cairn/storage/local/unique_fd.h"
+#include "cairn/storage/local/posix_file.h"
 
 namespace cairn::storage {
 namespace {
 
 constexpr mode_t kDirectoryMode = 0777;
-// The smallest unit of direct I/O.
-constexpr std::size_t kSector = 512;
-
-template <typename Call>
-auto retried(Call call) {
-  auto answer = call();
-  while (answer < 0 && errno == EINTR) answer = call();
-  return answer;
-}
-
-bool kernel_reports_batch_errors() {
-  static const bool answer = [] {
-    struct utsname name{};
-    int major = 0;
-    int minor = 0;
-    if (::uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2)
-      return false;
-    return major > 5 || (major == 5 && minor >= 8);
-  }();
-  return answer;
-}
-
-FileKind kind_of(mode_t mode) {
-  if (S_ISREG(mode)) return FileKind::kFile;
-  if (S_ISDIR(mode)) return FileKind::kDirectory;
-  return S_ISLNK(mode) ? FileKind::kSymlink : FileKind::kOther;
-}
-
-FileInfo to_info(const struct stat& raw) {
-  return {.kind = kind_of(raw.st_mode),
-          .size = static_cast<std::uint64_t>(raw.st_size),
-          .device = static_cast<std::uint64_t>(raw.st_dev),
-          .inode = static_cast<std::uint64_t>(raw.st_ino),
-          .modified_ns = std::int64_t{raw.st_mtim.tv_sec} * 1'000'000'000 + raw.st_mtim.tv_nsec,
-          .links = static_cast<std::uint32_t>(raw.st_nlink)};
-}
-
-class PosixFile final : public File {
- public:
-  PosixFile(UniqueFd fd, std::string path, bool direct)
-      : fd_(std::move(fd)), path_(std::move(path)), direct_(direct) {}
-
-  int fd() const { return fd_.get(); }
-  const std::string& path() const { return path_; }
-  Error fail(std::string_view doing) const { return errno_error(errno, doing, path_); }
-
-  Result<std::size_t> read_at(std::uint64_t offset, MutableByteSpan out) override {
-    CAIRN_TRY(check_range(offset, out.size(), "read"));
-    std::size_t done = 0;
-    while (done < out.size()) {
-      const ssize_t got = retried([&] {
-        return ::pread(fd(), out.data() + done, out.size() - done,
-                       static_cast<off_t>(offset + done));
-      });
-      if (got < 0) return fail(fmt::format("read {}", format_bytes(out.size())));
-      done += static_cast<std::size_t>(got);
-      // A direct read that ends inside a sector has met the end, and may not go on from there.
-      if (got == 0 || (direct_ && done % kSector != 0)) break;
-    }
-    return done;
-  }
-
-  Result<void> write_at(std::uint64_t offset, ByteSpan bytes) override {
-    CAIRN_TRY(check_range(offset, bytes.size(), "write"));
-    std::size_t done = 0;
-    while (done < bytes.size()) {
-      const ssize_t put = retried([&] {
-        return ::pwrite(fd(), bytes.data() + done, bytes.size() - done,
-                        static_cast<off_t>(offset + done));
-      });
-      if (put == 0) errno = EIO;
-      if (put <= 0) return fail(fmt::format("write {}", format_bytes(bytes.size())));
-      done += static_cast<std::size_t>(put);
-    }
-    return {};
-  }
-
-  Result<void> truncate(std::uint64_t size) override {
-    CAIRN_TRY(check_range(size, 0, "truncate"));
-    if (retried([&] { return ::ftruncate(fd(), static_cast<off_t>(size)); }) != 0) {
-      return fail(fmt::format("truncate to {}", format_bytes(size)));
-    }
-    return {};
-  }
-
-  Result<void> allocate(std::uint64_t size) override {
-    CAIRN_TRY(check_range(size, 0, "allocate"));
-    if (size == 0) return {};
-    if (retried([&] { return ::fallocate(fd(), 0, 0, static_cast<off_t>(size)); }) == 0) return {};
-    if (errno == EOPNOTSUPP || errno == ENOSYS) return {};
-    return fail(fmt::format("allocate {}", format_bytes(size)));
-  }
-
-  Result<FileInfo> info() override {
-    struct stat raw{};
-    if (::fstat(fd(), &raw) != 0) return fail("stat");
-    return to_info(raw);
-  }
-
-  Result<void> sync() override {
-    if (retried([&] { return ::fsync(fd()); }) == 0) return {};
-    if (errno == EINVAL) errno = EOPNOTSUPP;
-    return fail("sync");
-  }
-
-  Result<void> sync_file_system() override {
-    if (!can_sync_file_system())
-      errno = EOPNOTSUPP;
-    else if (retried([&] { return ::syncfs(fd()); }) == 0)
-      return {};
-    return fail("sync the file system");
-  }
-
-  bool can_sync_file_system() const override {
-    struct statfs raw{};
-    return kernel_reports_batch_errors() && ::fstatfs(fd(), &raw) == 0 &&
-           file_system_type(static_cast<std::uint64_t>(raw.f_type)).batch_sync;
-  }
-
-  Result<bool> try_lock() override {
-    struct flock lock{};
-    lock.l_type = F_WRLCK;
-    lock.l_whence = SEEK_SET;
-    if (retried([&] { return ::fcntl(fd(), F_OFD_SETLK, &lock); }) == 0) return true;
-    if (errno == EAGAIN || errno == EACCES) return false;
-    if (errno == EINVAL) errno = ENOLCK;
-    return fail("lock");
-  }
-
- private:
-  // Offsets are signed in the kernel.
-  Result<void> check_range(std::uint64_t offset, std::uint64_t size, std::string_view doing) const {
-    const auto end = checked_add(offset, size);
-    if (end && *end <= static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return {};
-    return errno_error(EFBIG, doing, path_);
-  }
-
-  UniqueFd fd_;
-  std::string path_;
-  bool direct_;
-};
 
 const PosixFile& as_posix(const File& file) { return static_cast<const PosixFile&>(file); }
 
@@ -206,12 +60,15 @@ UniqueFd open_given(const char* path, int flags) {
   return fd;
 }
 
+Error outside(const File* at, const std::string& path, std::string_view doing) {
+  return Error(Code::kInvalidArgument, "fs/outside",
+               fmt::format("cannot {}: the path leaves its directory", doing))
+      .in(full_path(at, path));
+}
+
+// EXDEV is open_beneath()'s; opening knows no other.
 Error open_error(const File* at, const std::string& path, std::string_view doing) {
-  if (errno == EXDEV) {
-    return Error(Code::kInvalidArgument, "fs/outside",
-                 fmt::format("cannot {}: the path leaves its directory", doing))
-        .in(full_path(at, path));
-  }
+  if (errno == EXDEV) return outside(at, path, doing);
   return errno_error(errno, doing, full_path(at, path));
 }
 
@@ -229,8 +86,7 @@ Result<Slot> find_slot(const File* at, const std::string& path, std::string_view
   slot.dir = as_posix(*at).fd();
   const std::size_t slash = path.find_last_of('/');
   slot.name = slash == std::string::npos ? path : path.substr(slash + 1);
-  if (slot.name == "..") errno = EXDEV;
-  if (slot.name == "..") return open_error(at, path, doing);
+  if (slot.name == "..") return outside(at, path, doing);
   if (slash == std::string::npos) return slot;
   slot.held = open_beneath(slot.dir, path.substr(0, slash + 1).c_str(), O_PATH | O_DIRECTORY);
   if (!slot.held.valid()) return open_error(at, path, doing);
