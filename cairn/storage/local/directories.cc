@@ -25,13 +25,11 @@ Result<void> make_directories(FileSystem& fs, const std::string& path) {
 }
 
 Result<void> Directories::ensure(const std::string& directory) {
-  {
-    MutexLock lock(mutex_);
-    if (directory.empty() || known_.contains(directory)) return {};
-  }
+  if (directory.empty() || knows(directory)) return {};
   for (std::size_t end = 0; end != std::string::npos;) {
     end = directory.find('/', end + 1);
     const std::string part = directory.substr(0, end);
+    if (knows(part)) continue;
     auto made = fs_.make_directory(&root_, part);
     if (!made && made.error().reason() != "fs/exists") return made;
     // One that was there may be another writer's, and not durable yet.
@@ -40,6 +38,11 @@ Result<void> Directories::ensure(const std::string& directory) {
     known_.insert(part);
   }
   return {};
+}
+
+bool Directories::knows(const std::string& directory) {
+  MutexLock lock(mutex_);
+  return known_.contains(directory);
 }
 
 void Directories::forget() {

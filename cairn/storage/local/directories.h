@@ -35,6 +35,7 @@ class Directories {
   Result<void> sync();
 
  private:
+  bool knows(const std::string& directory);
   Result<void> sync_each(const std::set<std::string>& directories);
 
   FileSystem& fs_;
