@@ -10,6 +10,7 @@
 #include "cairn/checkpoint/stats.h"
 #include "cairn/checkpoint/verify.h"
 #include "cairn/checkpoint/version.h"
+#include "cairn/manager/discovery.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/tree.h"
 #include "cairn/tree/visit.h"

@@ -10,7 +10,7 @@ get_property(rooms GLOBAL PROPERTY CAIRN_ROOMS)
 list(TRANSFORM rooms PREPEND cairn_)
 
 set(objects)
-set(headers)
+set(headers ${PROJECT_SOURCE_DIR}/cairn/cairn.h)
 foreach(room IN LISTS rooms)
   get_target_property(type ${room} TYPE)
   if(NOT type STREQUAL INTERFACE_LIBRARY)

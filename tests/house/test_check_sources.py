@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -64,6 +65,7 @@ BREACHES = {
     "condition": ("cairn/room/y.cc", SPDX + "#ifdef CAIRN_GCS\n#endif\n", ":2: #if about"),
     "has_include": ("cairn/room/y.cc", SPDX + "#if __has_include(<z>)\n#endif\n", ":2: #if about"),
     "foreign header": ("cairn/room/x.h", HEADER + "#include <z.h>\n", ":3: <z.h> in a header"),
+    "nobody's header": ("cairn/room/z.h", HEADER, ":1: no CMakeLists.txt names it, and nobody"),
     "not built": ("cairn/room/z.cc", SPDX, ":1: no CMakeLists.txt names it"),
 }
 
@@ -71,6 +73,12 @@ BREACHES = {
 @pytest.mark.parametrize("path, text, expected", BREACHES.values(), ids=BREACHES.keys())
 def test_refuses(check, path, text, expected):
     assert check({path: text}).startswith(path + expected)
+
+
+def test_refuses_a_folder_of_too_many_files(check):
+    files = {f"cairn/room/y{i}.cc": SPDX for i in range(41)}
+    files["cairn/room/CMakeLists.txt"] = "".join(Path(name).name + "\n" for name in files)
+    assert check(files) == "cairn/room:1: 41 files in one folder; at most 40\n"
 
 
 def test_refuses_another_header_before_its_own(check):
