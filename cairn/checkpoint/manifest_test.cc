@@ -1,1 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/manifest.h"
+
+#include <gtest/gtest.h>
+
+#include "cairn/checkpoint/names.h"
+#include "cairn/tree/structure.h"
+
+namespace cairn {
+namespace {
+
+format::StoredArray stored(DType dtype, Shape shape, Shape chunk) {
+  format::StoredArray array;
+  array.dtype = dtype;
+  array.shape = std::move(shape);
+  array.chunk_shape = std::move(chunk);
+  return array;
+}
+
+Manifest sample(std::string_view layout) {
+  Manifest manifest;
+  manifest.layout = layout;
+  manifest.prefix = "model";
+  manifest.step = 12;
+  manifest.attempt = "abc";
+  manifest.time = "2026-01-01T00:00:00.000000+00:00";
+  manifest.writer = "cairn 0.1.0";
+  manifest.metadata = Json(Json::Object{{"note", "mine"}});
+  manifest.structure = *parse_json(
+      R"({"dict": [["a", "array"], ["b.c", {"list": ["array", {"value": {"type": "int", "value": "5"}}]}]]})");
+  ManifestArray a{KeyPath({"a"}),
+                  stored(DType::kBfloat16, {5, 4}, {2, 4}),
+                  DType::kFloat32,
+                  {},
+                  std::string(64, 'f')};
+  ManifestArray b{KeyPath({"b.c", "0"}), stored(DType::kInt8, {3}, {3}), {}, {}, ""};
+  if (layout == kZarr2Layout) {
+    a.stored.key = "a";
+    a.stored.codec = format::CodecSpec::zstd(1);
+    b.stored.key = "b%2Ec/0";
+    a.sums = *ChunkSums::make(kBlockBytes, {9, 3 * kBlockBytes, 7}, {1, 2, 3, 4, 5});
+    b.sums = *ChunkSums::make(kBlockBytes, {3}, {9});
+  } else {
+    manifest.parts = {{"model.safetensors", 4096 + 43, 4096, 77}};
+    a.stored.chunk_shape = {5, 4};
+    for (ManifestArray* array : {&a, &b}) {
+      array->stored.one_object = true;
+      array->stored.key = "model.safetensors";
+    }
+    a.stored.offset = 4096;
+    b.stored.offset = 4096 + 40;
+    a.sums = *ChunkSums::make(kBlockBytes, {40}, {1});
+    b.sums = *ChunkSums::make(kBlockBytes, {3}, {9});
+  }
+  manifest.arrays = {a, b};
+  return manifest;
+}
+
+class ManifestText : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ManifestText, ComesBackEqual) {
+  const Manifest manifest = sample(GetParam());
+  const auto parsed = parse_manifest(dump_manifest(manifest));
+  ASSERT_TRUE(parsed) << parsed.error().to_string();
+  EXPECT_EQ(dump_manifest(*parsed), dump_manifest(manifest));
+  ASSERT_EQ(parsed->arrays.size(), 2u);
+  EXPECT_EQ(parsed->arrays[1].path, manifest.arrays[1].path);
+  EXPECT_EQ(parsed->arrays[1].stored.key, manifest.arrays[1].stored.key);
+  EXPECT_EQ(parsed->arrays[1].stored.offset, manifest.arrays[1].stored.offset);
+  EXPECT_EQ(parsed->arrays[0].cast_from, DType::kFloat32);
+  EXPECT_EQ(parsed->arrays[0].sums.crcs(), manifest.arrays[0].sums.crcs());
+}
+
+TEST_P(ManifestText, DigestSeesTheTreeAndTheBytesButNotTheTime) {
+  const Manifest manifest = sample(GetParam());
+  Manifest later = manifest;
+  later.time = "2027-01-01T00:00:00.000000+00:00";
+  later.step = 13;
+  later.attempt = "def";
+  EXPECT_EQ(root_digest(manifest), root_digest(later));
+  Manifest changed = manifest;
+  changed.arrays[1].sums = *ChunkSums::make(kBlockBytes, {3}, {10});
+  EXPECT_NE(root_digest(manifest), root_digest(changed));
+}
+
+TEST_P(ManifestText, AnyChangedByteIsNoticedOrHarmless) {
+  const Manifest manifest = sample(GetParam());
+  const std::string text = dump_manifest(manifest);
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    std::string damaged = text;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
+    const auto parsed = parse_manifest(damaged);
+    if (parsed) {
+      EXPECT_EQ(parsed->digest, root_digest(*parsed));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, ManifestText,
+                         ::testing::Values(std::string(kZarr2Layout),
+                                           std::string(kSafetensorsLayout)));
+
+TEST(Manifest, RefusesDamageByName) {
+  struct Damage {
+    const char* from;
+    const char* to;
+    const char* reason;
+  };
+  const Damage damages[] = {
+      {"{\"format\"", "[\"format\"", "manifest/bad-json"},
+      {"\"format\":1", "\"format\":2", "manifest/newer-format"},
+      {"\"layout\":\"zarr2\"", "\"layout\":\"zarr9\"", "manifest/bad-member"},
+      {"\"metadata\":{", "\"metadata\":5,\"x\":{", "manifest/bad-member"},
+      {"\"dtype\":[\"bfloat16\",", "\"dtype\":[", "manifest/columns"},
+      {"\"bfloat16\"", "\"bfloat17\"", "manifest/bad-member"},
+      {"[5,4]", "[5,-4]", "manifest/bad-member"},
+      {"\"chunk\":[[2,4]", "\"chunk\":[[0,4]", "manifest/bad-member"},
+      {"\"chunk\":[[2,4]", "\"chunk\":[[1,1]", "manifest/columns"},
+      {"\"codec\":[0,1]", "\"codec\":[0,7]", "manifest/bad-member"},
+      {"\"block_bytes\":1048576", "\"block_bytes\":1048577", "manifest/bad-member"},
+      {"\"lengths\":\"", "\"lengths\":\"!", "manifest/bad-member"},
+      {"\"digest\":\"", "\"digest\":\"0", "manifest/digest"},
+      {"[\"a\",\"array\"],", "", "manifest/columns"},
+      {"\"array\",{\"value\"", "\"arrow\",{\"value\"", "structure/bad-node"},
+  };
+  for (const Damage& damage : damages) {
+    std::string text = dump_manifest(sample(kZarr2Layout));
+    const std::size_t at = text.find(damage.from);
+    ASSERT_NE(at, std::string::npos) << damage.from << " in " << text;
+    text.replace(at, std::string(damage.from).size(), damage.to);
+    const auto parsed = parse_manifest(text);
+    ASSERT_FALSE(parsed) << damage.from;
+    EXPECT_EQ(parsed.error().reason(), damage.reason)
+        << damage.from << ": " << parsed.error().to_string();
+  }
+}
+
+TEST(ChunkSums, NeedOneSumForEachBlock) {
+  EXPECT_TRUE(ChunkSums::make(4, {0, 1, 4, 5}, {1, 2, 3, 4}));
+  EXPECT_FALSE(ChunkSums::make(4, {0, 1, 4, 5}, {1, 2, 3}));
+  EXPECT_FALSE(ChunkSums::make(4, {5}, {1, 2, 3}));
+  const auto sums = ChunkSums::make(4, {5, 8}, {1, 2, 3, 4});
+  EXPECT_EQ(sums->crc(0, 1), 2u);
+  EXPECT_EQ(sums->crc(1, 0), 3u);
+}
+
+}  // namespace
+}  // namespace cairn

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/names.h"
 #include "cairn/storage/open.h"
 #include "cairn/tree/flatten.h"
 
@@ -62,6 +63,11 @@ std::optional<std::size_t> OpenedPrefix::find(const KeyPath& path) const {
 }
 
 Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>& name) const {
+  // One safetensors file of another system holds one tree, whatever it is asked for as.
+  if (prefixes.size() == 1 && prefixes[0].foreign &&
+      prefixes[0].manifest.layout == kSafetensorsLayout) {
+    return &prefixes[0];
+  }
   std::string there;
   for (const OpenedPrefix& prefix : prefixes) {
     if (name ? prefix.name == *name : prefixes.size() == 1) return &prefix;
