@@ -58,7 +58,8 @@ TEST_P(GoldenFiles, LoadForEver) {
     options.step = 42;
     options.metadata = Json(Json::Object{{"run", "golden"}});
     ASSERT_TRUE(save_tree(golden_tree(), path, options, runtime, "model"));
-    std::filesystem::remove(path + "/.cairn-lock");
+    std::error_code none;
+    std::filesystem::remove(path + "/.cairn-lock", none);
   }
   const auto loaded = load(path, {.validate = true}, runtime);
   ASSERT_TRUE(loaded) << loaded.error().to_string();

@@ -16,12 +16,23 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
+// Chunks that are smaller than the cuts of the boxes ask for are accepted while they are large or
+// few.
 constexpr std::uint64_t kSmallestForcedChunk = 64 * kKiB;
+constexpr std::uint64_t kMostChunksPerBox = 16;
 
 std::uint64_t bytes_of(const Shape& shape, std::size_t item_size) {
   std::uint64_t bytes = item_size;
   for (const Index size : shape) bytes *= static_cast<std::uint64_t>(size);
   return bytes;
+}
+
+std::uint64_t chunk_count(const Shape& shape, const Shape& chunk) {
+  std::uint64_t count = 1;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    count *= static_cast<std::uint64_t>(ceil_div(shape[d], chunk[d]));
+  }
+  return count;
 }
 
 Index smallest_factor(Index value) {
@@ -88,9 +99,8 @@ Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement
                                  std::size_t item_size, std::uint64_t chunk_bytes) {
   const Cuts cuts = find_cuts(shape, placements);
   Shape chunk = cuts.step;
-  const bool cut = !std::ranges::all_of(cuts.free, std::identity());
-  if (cut && bytes_of(chunk, item_size) < kSmallestForcedChunk &&
-      bytes_of(chunk, item_size) * placements.size() < bytes_of(shape, item_size)) {
+  const bool small = bytes_of(chunk, item_size) < kSmallestForcedChunk;
+  if (small && chunk_count(shape, chunk) > kMostChunksPerBox * placements.size() + 1) {
     return Error(
         Code::kInvalidArgument, "plan/uneven-cuts",
         fmt::format(

@@ -27,7 +27,7 @@ struct PlanOptions {
 /// A chunk shape that no two boxes share and that is at most `chunk_bytes` large if it can be:
 /// every cut between boxes falls between chunks. Where boxes leave a dimension whole, chunks may
 /// hang over its end; elsewhere they divide the box. No placements: one box. `invalid_argument`
-/// (plan/uneven-cuts): the cuts force chunks under 64 KiB.
+/// (plan/uneven-cuts): the cuts force many chunks under 64 KiB.
 Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement>& placements,
                                  std::size_t item_size, std::uint64_t chunk_bytes);
 

@@ -40,6 +40,7 @@ std::vector<Placement> random_grid(testing::Random& random, const Shape& shape, 
 
 TEST(SavePlan, NoChunkIsSharedByTwoBoxes) {
   testing::Random random(3);
+  int planned = 0;
   for (int round = 0; round < 500; ++round) {
     Shape shape;
     for (std::uint64_t d = testing::below(random, 4); d > 0; --d) {
@@ -48,7 +49,11 @@ TEST(SavePlan, NoChunkIsSharedByTwoBoxes) {
     const auto placements = random_grid(random, shape, 32);
     const std::uint64_t limit = 1 + testing::below(random, 1 << 20);
     const auto chunk = choose_chunk_shape(shape, placements, 4, limit);
-    ASSERT_TRUE(chunk) << chunk.error().to_string();
+    if (!chunk) {
+      ASSERT_EQ(chunk.error().reason(), "plan/uneven-cuts");
+      continue;
+    }
+    ++planned;
     for (const Placement& placement : placements) {
       for (std::size_t d = 0; d < shape.size(); ++d) {
         ASSERT_EQ(placement.box.begin[d] % (*chunk)[d], 0);
@@ -57,6 +62,7 @@ TEST(SavePlan, NoChunkIsSharedByTwoBoxes) {
       }
     }
   }
+  EXPECT_GT(planned, 300);
 }
 
 TEST(SavePlan, ChunksStayUnderTheLimitAndNearIt) {
@@ -70,7 +76,7 @@ TEST(SavePlan, ChunksStayUnderTheLimitAndNearIt) {
       {{16, 1024}, {16, 1024}},
       {{32003, 4096}, {8001, 4096}},
       {{32, 8192, 8192}, {1, 4096, 8192}},
-      {{67108879}, {33554440}},
+      {{67108879}, {22369627}},
   };
   for (const Case& test : cases) {
     const auto chunk = choose_chunk_shape(test.shape, {}, 2, 64 * kMiB);
@@ -80,8 +86,8 @@ TEST(SavePlan, ChunksStayUnderTheLimitAndNearIt) {
 }
 
 TEST(SavePlan, RefusesCutsThatMakeTinyChunks) {
-  const std::vector<Placement> placements{{{{0, 0}, {333, 1000}}, {}},
-                                          {{{333, 0}, {1000, 1000}}, {}}};
+  const std::vector<Placement> placements{
+      {{{0, 0}, {333, 1000}}, {}}, {{{333, 0}, {500, 1000}}, {}}, {{{500, 0}, {1000, 1000}}, {}}};
   const auto chunk = choose_chunk_shape({1000, 1000}, placements, 4, kMiB);
   ASSERT_FALSE(chunk);
   EXPECT_EQ(chunk.error().reason(), "plan/uneven-cuts");
