@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/testing/fixtures.h"
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
+
+#include <gtest/gtest.h>
 
 namespace cairn::testing {
 

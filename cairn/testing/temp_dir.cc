@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/testing/temp_dir.h"
 
-#include <gtest/gtest.h>
-#include <stdlib.h>
-
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
 
 namespace cairn::testing {
 
