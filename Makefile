@@ -35,7 +35,7 @@ bench:  ## benchmarks, each against memcpy or the bare codec of the same run
 	@tools/install_packages.sh build bench
 	cmake --preset bench
 	cmake --build --preset bench --target cairn_benchmarks
-	@/usr/bin/python3 bench/report.py build/bench/benchmarks $(BENCH_FLAGS)
+	@/usr/bin/python3 bench/report.py build/release/benchmarks $(BENCH_FLAGS)
 
 fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n for another number)
 	@tools/install_packages.sh build clang
