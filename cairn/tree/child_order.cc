@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,30 @@ bool by_index(const Tree& node) {
   return node.kind() == TreeKind::kList || node.kind() == TreeKind::kTuple;
 }
 
-Result<void> check_keys(const Tree& node, const Parts& above) {
+// Sorts copies that lie side by side: comparing through the children would miss the cache each
+// time.
+void sort_by_key(const Tree::Children& children, std::vector<std::size_t>& order) {
+  const auto less = [](const Tree::Child& a, const Tree::Child& b) { return a.first < b.first; };
+  if (std::is_sorted(children.begin(), children.end(), less)) return;
+  using Entry = std::tuple<bool, std::int64_t, std::string_view, std::size_t>;  // as Key compares
+  std::vector<Entry> entries;
+  entries.reserve(children.size());
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    const Key& key = children[i].first;
+    entries.push_back(key.is_number() ? Entry(false, key.number(), {}, i)
+                                      : Entry(true, 0, key.text(), i));
+  }
+  std::sort(entries.begin(), entries.end());
+  std::transform(entries.begin(), entries.end(), order.begin(),
+                 [](const Entry& entry) { return std::get<std::size_t>(entry); });
+}
+
+Result<void> check_keys(const Tree& node, const std::vector<std::size_t>& order,
+                        const Parts& above) {
   std::vector<const Key*> keys;
-  keys.reserve(node.children().size());
-  for (const auto& [key, child] : node.children()) {
+  keys.reserve(order.size());
+  for (const std::size_t index : order) {
+    const Key& key = node.children()[index].first;
     keys.push_back(&key);
     if (key.is_number()) continue;
     CAIRN_TRY(check_part(key.text()).in([&above] { return "below " + place_name(above); }));
@@ -40,14 +61,11 @@ Result<std::vector<std::size_t>> child_order(const Tree& node, const Parts& abov
     return Error(Code::kInvalidArgument, "tree/too-deep",
                  fmt::format("the tree is more than {} levels deep", kMaxTreeDepth));
   }
-  if (!by_index(node)) CAIRN_TRY(check_keys(node, above));
   std::vector<std::size_t> order(children.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  if (node.kind() == TreeKind::kDict) {
-    std::sort(order.begin(), order.end(), [&children](std::size_t a, std::size_t b) {
-      return children[a].first < children[b].first;
-    });
-  }
+  if (by_index(node)) return order;
+  if (node.kind() == TreeKind::kDict) sort_by_key(children, order);
+  CAIRN_TRY(check_keys(node, order, above));
   return order;
 }
 

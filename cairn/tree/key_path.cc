@@ -47,7 +47,7 @@ std::string Key::part() const { return is_number() ? std::to_string(number()) : 
 
 std::optional<std::pair<Key, Key>> find_collision(std::vector<const Key*> keys) {
   const auto less = [](const Key* a, const Key* b) { return *a < *b; };
-  std::sort(keys.begin(), keys.end(), less);
+  if (!std::is_sorted(keys.begin(), keys.end(), less)) std::sort(keys.begin(), keys.end(), less);
   const auto equal = [](const Key* a, const Key* b) { return *a == *b; };
   const auto twin = std::adjacent_find(keys.begin(), keys.end(), equal);
   if (twin != keys.end()) return std::pair(**twin, **twin);

@@ -42,7 +42,8 @@ class Key {
   std::variant<std::int64_t, std::string> value_;
 };
 
-/// Two keys that would give one part, such as 0 and "0", or one key twice.
+/// Two keys that would give one part, such as 0 and "0", or one key twice. Linear if they are
+/// sorted.
 std::optional<std::pair<Key, Key>> find_collision(std::vector<const Key*> keys);
 
 /// Parts of a leaf's name, not encoded. Threading: compatible.

@@ -42,8 +42,8 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-/// std::monostate is None. Text is UTF-8. An int has to be spelled Value(Integer(1)): complex numbers
-/// take ints as well.
+/// std::monostate is None. Text is UTF-8. An int has to be spelled Value(Integer(1)): complex
+/// numbers take ints as well.
 using Value =
     std::variant<std::monostate, bool, Integer, double, std::complex<double>, std::string, Bytes>;
 
