@@ -66,7 +66,8 @@ class Tree {
   /// Child by key; null if there is none. For lists and tuples the key is the index. Linear for
   /// others.
   const Tree* find(const Key& key) const;
-  /// Adds or replaces a child of a dict. Linear: give dict() all children of a large one at once.
+  /// Adds or replaces a child by key; not for lists and tuples. Linear: give dict() all children of
+  /// a large one at once.
   void set(Key key, Tree child);
 
  private:

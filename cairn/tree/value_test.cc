@@ -39,7 +39,8 @@ std::vector<Example> examples() {
       {Value(from_bits(0x7ff8000000000001)), "float",
        R"({"type":"float","value":"nan","bits":"7ff8000000000001"})", "nan"},
       {Value(std::complex<double>(1.5, -2)), "complex",
-       R"({"type":"complex","value":[{"type":"float","value":"1.5"},{"type":"float","value":"-2"}]})",
+       R"({"type":"complex","value":[{"type":"float","value":"1.5"},)"
+       R"({"type":"float","value":"-2"}]})",
        "(1.5-2j)"},
       {Value(std::complex<double>(0, 2)), "complex",
        R"({"type":"complex","value":[{"type":"float","value":"0"},{"type":"float","value":"2"}]})",
