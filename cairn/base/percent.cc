@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view kHex = "0123456789ABCDEF";
 
 bool needs_escape(unsigned char byte) {
-  return byte == '%' || byte == '.' || byte == '/' || byte < 0x20 || byte == 0x7f;
+  return byte == '%' || byte == '.' || byte == '/' || byte == '\\' || byte < 0x20 || byte == 0x7f;
 }
 
 }  // namespace

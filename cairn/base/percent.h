@@ -9,8 +9,8 @@
 
 namespace cairn::inline base {
 
-/// Encodes `%`, `.`, `/`, control bytes (00-1f, 7f) and the empty text (as "%"), upper-case hex.
-/// Everything else, UTF-8 included, stays.
+/// Encodes `%`, `.`, `/`, `\`, control bytes (00-1f, 7f) and the empty text (as "%"), upper-case
+/// hex. Everything else, UTF-8 included, stays. (TensorStore takes `\` for a separator.)
 std::string percent_encode(std::string_view text);
 
 /// The inverse; lower-case hex is accepted. `invalid_argument` (percent/invalid) for a `%` that

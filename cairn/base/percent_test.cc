@@ -14,6 +14,7 @@ TEST(Percent, EncodesWhatAFileNameMustNotHold) {
                                                         {"%", "%25"},
                                                         {"a.b", "a%2Eb"},
                                                         {"a/b", "a%2Fb"},
+                                                        {"a\\b", "a%5Cb"},
                                                         {"..", "%2E%2E"},
                                                         {"\x1f\x7f", "%1F%7F"},
                                                         {std::string(1, '\0'), "%00"},

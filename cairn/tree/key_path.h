@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of leaves. A key path is a list of parts; as text the parts are joined with '.', as a
-// directory with '/', and inside a part `%`, `.`, `/`, control bytes and the empty part are
-// percent-encoded, so that text and directory are one to one with the parts.
+// directory with '/', and inside a part `%`, `.`, `/`, `\`, control bytes and the empty part
+// are percent-encoded, so that text and directory are one to one with the parts.
 // docs/format/structure.md has the rules.
 #pragma once
 
