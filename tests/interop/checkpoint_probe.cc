@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cairn_tree_probe write CHECKPOINT DUMP OPTIONS: saves random trees and dumps their arrays.
-// cairn_tree_probe read CHECKPOINT DUMP: loads every prefix and dumps its arrays.
+// cairn_checkpoint_probe write CHECKPOINT DUMP OPTIONS: saves random trees and dumps their arrays.
+// cairn_checkpoint_probe read CHECKPOINT DUMP: loads every prefix and dumps its arrays.
 //
 // A dump is DUMP.json, a list of {prefix, key, path, dtype, shape, offset}, and DUMP.bin, the
 // C-order bytes of all arrays one after the other. OPTIONS is a JSON object, see Options.
@@ -137,7 +137,8 @@ void read(const std::string& path, Dump& dump) {
 
 int run(const std::vector<std::string>& arguments) {
   if (arguments.size() < 3) {
-    std::cerr << "usage: cairn_tree_probe write CHECKPOINT DUMP OPTIONS | read CHECKPOINT DUMP\n";
+    std::cerr
+        << "usage: cairn_checkpoint_probe write CHECKPOINT DUMP OPTIONS | read CHECKPOINT DUMP\n";
     return 2;
   }
   Dump dump(arguments[2]);
