@@ -109,8 +109,8 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  auto json =
-      parse_json(text, JsonLimits{.bytes = kMaxManifestBytes, .depth = 2 * kMaxTreeDepth + 16});
+  auto json = parse_json(
+      text, JsonLimits{.bytes = kMaxManifestBytes, .depth = kMaxStructureJsonDepth + 16});
   if (!json || json->object() == nullptr) {
     return Error(Code::kCorrupt, "manifest/bad-json",
                  json ? "the manifest is not a JSON object" : json.error().to_string());

@@ -100,6 +100,21 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ManifestText,
                          ::testing::Values(std::string(kZarr2Layout),
                                            std::string(kSafetensorsLayout)));
 
+TEST(Manifest, HoldsTheDeepestTree) {
+  Tree tree(Value(std::complex<double>(1, 2)));
+  for (int i = 0; i < kMaxTreeDepth; ++i) {
+    Tree::Children children;
+    children.emplace_back("k", std::move(tree));
+    tree = Tree::dict(std::move(children));
+  }
+  Manifest manifest = sample(kZarr2Layout);
+  manifest.arrays.clear();
+  manifest.structure = *structure_to_json(tree);
+  const auto parsed = parse_manifest(dump_manifest(manifest));
+  ASSERT_TRUE(parsed) << parsed.error().to_string();
+  EXPECT_EQ(parsed->structure, manifest.structure);
+}
+
 TEST(Manifest, RefusesDamageByName) {
   struct Damage {
     const char* from;
