@@ -77,6 +77,17 @@ Result<void> check_replaceable(const Directory& dest, const std::string& name,
                   dest.path_of(name)));
 }
 
+/// A link in the place of what we wrote was put there by somebody: neither it nor what it leads to
+/// is ours.
+Result<void> check_no_link(const Directory& dest, const std::string& name) {
+  const auto info = dest.fs().stat(nullptr, dest.path_of(name), false);
+  if (!info || info->kind != storage::FileKind::kSymlink) return {};
+  return Error(Code::kFailedPrecondition, "commit/symlink",
+               fmt::format("{} is a symbolic link, and nothing is written or deleted through one; "
+                           "nothing was touched: save to the place it leads to, or remove it",
+                           dest.path_of(name)));
+}
+
 class FileAttempt final : public Attempt {
  public:
   FileAttempt(Directory dest, Clock& clock, AttemptFile file, std::chrono::nanoseconds lock_timeout)
@@ -234,6 +245,7 @@ class FileAttempt final : public Attempt {
       CAIRN_TRY_ASSIGN(const bool there, dest_.exists(entry));
       if (there && std::ranges::find(out, entry) == out.end()) out.push_back(entry);
     }
+    for (const std::string& entry : out) CAIRN_TRY(check_no_link(dest_, entry));
     outcome.out.insert(outcome.out.end(), out.begin(), out.end());
     return {};
   }
@@ -321,7 +333,10 @@ Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& 
   for (const std::string& prefix : options.prefixes) {
     file.prefixes.emplace_back(prefix, committed_by(record, prefix));
     const std::string directory = prefix_directory(prefix);
-    if (!directory.empty() && record.find(prefix) == nullptr) {
+    const RecordPrefix* replaced = record.find(prefix);
+    if (replaced != nullptr) {
+      for (const std::string& entry : replaced->entries) CAIRN_TRY(check_no_link(dest, entry));
+    } else if (!directory.empty()) {
       CAIRN_TRY(check_replaceable(dest, directory, prefix));
     }
   }

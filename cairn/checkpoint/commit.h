@@ -64,7 +64,8 @@ class Attempt {
   /// Steps 1. Finishes what others decided and left first. `dest` is made if it is not there.
   /// `failed_precondition` (commit/locks-unsupported), `deadline_exceeded` (commit/lock-timeout,
   /// names the holder), `already_exists` (commit/foreign-entry: something that is no checkpoint
-  /// stands where a prefix would go), `invalid_argument` (prefix/nested).
+  /// stands where a prefix would go), `failed_precondition` (commit/symlink: a link stands there),
+  /// `invalid_argument` (prefix/nested).
   static Result<std::unique_ptr<Attempt>> begin(storage::FileSystem& fs, Clock& clock,
                                                 const std::string& dest,
                                                 const AttemptOptions& options);

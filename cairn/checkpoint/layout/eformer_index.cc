@@ -48,6 +48,13 @@ Result<std::vector<IndexedArray>> parse_list(const Json& json) {
     CAIRN_TRY_ASSIGN(auto array, parse_array(item));
     arrays.push_back(std::move(array));
   }
+  std::vector<std::string_view> paths;
+  for (const IndexedArray& array : arrays) paths.push_back(array.path);
+  std::ranges::sort(paths);
+  if (const auto twice = std::ranges::adjacent_find(paths); twice != paths.end()) {
+    return Error(Code::kCorrupt, "index/duplicate-path",
+                 fmt::format("tensorstore_index.json names '{}' twice", *twice));
+  }
   return arrays;
 }
 

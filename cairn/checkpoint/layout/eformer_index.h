@@ -34,7 +34,7 @@ struct EformerIndex {
 };
 
 /// Pure; hostile bytes. `corrupt`: index/bad-json, index/format (another `format`),
-/// index/bad-member, index/unsafe-path (a path that leaves the checkpoint).
+/// index/bad-member, index/unsafe-path (a path that leaves the checkpoint), index/duplicate-path.
 Result<EformerIndex> parse_eformer_index(std::string_view text);
 
 /// One prefix's list for the index.
