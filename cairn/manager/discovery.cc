@@ -10,6 +10,7 @@
 #include "cairn/base/json.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/names.h"
 
 namespace cairn::inline manager {
 
@@ -48,7 +49,9 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
     entry.problem = snapshot.error().to_string();
     return entry;
   }
-  if (!snapshot->record && !snapshot->mark && snapshot->attempts.empty()) return std::nullopt;
+  const std::string index = path + "/" + std::string(kIndexName);
+  const bool nothing = !snapshot->record && !snapshot->mark && snapshot->attempts.empty();
+  if (nothing && !runtime.file_system().stat(nullptr, index, true)) return std::nullopt;
   entry.torn = snapshot->torn;
   if (snapshot->record) entry.step = snapshot->record->step;
   if (snapshot->mark) {
@@ -56,8 +59,18 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
     read_mark(*snapshot->mark, entry);
   }
   if (entry.torn) entry.problem = "an unfinished save lies in it";
-  if (!snapshot->record && !snapshot->mark) entry.problem = "only an unfinished save lies in it";
+  if (!snapshot->attempts.empty() && !snapshot->record && !snapshot->mark)
+    entry.problem = "only an unfinished save lies in it";
   return entry;
+}
+
+/// Why the newest candidate cannot be taken after all; empty: it can.
+std::string problem_of(const RunEntry& entry, Runtime& runtime) {
+  if (!entry.problem.empty()) return entry.problem;
+  const auto opened = open_checkpoint(entry.path, runtime);
+  if (!opened) return opened.error().message();
+  const auto whole = check_files(*opened, runtime);
+  return whole ? "" : whole.error().message();
 }
 
 bool newer(const RunEntry& a, const RunEntry& b) {
@@ -88,6 +101,29 @@ Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime
   return entries;
 }
 
+Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {
+  for (const OpenedPrefix& prefix : checkpoint.prefixes) {
+    const auto& arrays = prefix.manifest.arrays;
+    CAIRN_TRY(for_each_index(runtime.executor(), arrays.size(), [&](std::size_t i) -> Result<void> {
+      const format::StoredArray& stored = arrays[i].stored;
+      const std::uint64_t objects = stored.one_object
+                                        ? std::min<std::uint64_t>(1, stored.chunk_count())
+                                        : stored.chunk_count();
+      for (std::uint64_t n = 0; n < objects; ++n) {
+        const std::string key = stored.chunk_key(n);
+        const auto info = prefix.store->stat(key);
+        if (info) continue;
+        if (info.error().code() != Code::kNotFound) return info.error();
+        return Error(Code::kCorrupt, "discovery/missing-files",
+                     fmt::format("leaf {}: {} is missing", arrays[i].path.text(),
+                                 prefix.store->describe(key)));
+      }
+      return {};
+    }));
+  }
+  return {};
+}
+
 Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
                                                           Runtime& runtime) {
   auto entries = list_run(base, runtime);
@@ -97,9 +133,10 @@ Result<std::optional<std::string>> find_latest_checkpoint(const std::string& bas
   }
   for (const RunEntry& entry : *entries) {
     if (!entry.marked) continue;
-    if (entry.problem.empty()) return std::optional(entry.path);
+    const std::string problem = problem_of(entry, runtime);
+    if (problem.empty()) return std::optional(entry.path);
     runtime.log(LogLevel::kWarning, "discovery/skipped",
-                fmt::format("{} was skipped: {}", entry.path, entry.problem));
+                fmt::format("{} was skipped: {}", entry.path, problem));
   }
   return std::optional<std::string>();
 }

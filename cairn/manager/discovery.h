@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "cairn/checkpoint/checkpoint.h"
 #include "cairn/checkpoint/runtime.h"
 
 namespace cairn::inline manager {
 
-/// A directory that holds a mark (`metadata.json`), a record (`cairn.json`) or both.
+/// A directory that holds a mark (`metadata.json`), a record (`cairn.json`) or the reference
+/// system's index.
 struct RunEntry {
   std::string path;
   std::string name;  ///< last component of the path
@@ -29,8 +31,13 @@ struct RunEntry {
 /// exist.
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
 
-/// Path of the newest marked checkpoint that is whole; nothing if there is none or the base does
-/// not exist. What was skipped is said through the log (discovery/skipped).
+/// Is every file there that the metadata of the checkpoint name? Looks at names alone. `corrupt`
+/// (discovery/missing-files), with the first that is missing. Writers that leave out chunks of
+/// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
+Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
+
+/// Path of the newest marked checkpoint that opens and is whole; nothing if there is none or the
+/// base does not exist. What was skipped is said through the log (discovery/skipped).
 Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
                                                           Runtime& runtime);
 
