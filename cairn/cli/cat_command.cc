@@ -17,19 +17,30 @@ namespace {
 /// A leaf that was asked for.
 struct Target {
   const OpenedPrefix* prefix = nullptr;
+  const KeyPath* path = nullptr;
   std::optional<std::size_t> array = {};
   const Value* value = nullptr;
 
   std::string name() const {
-    return fmt::format("{}{}", prefix->name.empty() ? "" : prefix->name + ": ",
-                       array ? prefix->manifest.arrays[*array].path.text() : "a value");
+    return prefix->name.empty() ? fmt::format("{} without a prefix", path->text())
+                                : fmt::format("{} of prefix {}", path->text(), prefix->name);
+  }
+
+  Json::Object json() const {
+    return {{"key", path->text()},
+            {"prefix", prefix->name},
+            {"path", Json::Array(path->parts().begin(), path->parts().end())}};
   }
 };
 
+void add_array(const OpenedPrefix& prefix, std::size_t array, std::vector<Target>& found) {
+  found.push_back({&prefix, &prefix.manifest.arrays[array].path, array, nullptr});
+}
+
 void find_in(const OpenedPrefix& prefix, const KeyPath& path, std::vector<Target>& found) {
-  if (const auto array = prefix.find(path)) found.push_back({&prefix, array, nullptr});
+  if (const auto array = prefix.find(path)) add_array(prefix, *array, found);
   for (const auto& [key, value] : prefix.values) {
-    if (key == path) found.push_back({&prefix, {}, &value});
+    if (key == path) found.push_back({&prefix, &key, {}, &value});
   }
 }
 
@@ -43,7 +54,7 @@ Result<Target> find_leaf(const Checkpoint& checkpoint, const CatArgs& args) {
     // Names of safetensors are not paths: any name is found as it stands.
     const auto name = std::ranges::find(prefix->names, args.key);
     if (found.empty() && name != prefix->names.end()) {
-      found.push_back({prefix, static_cast<std::size_t>(name - prefix->names.begin()), nullptr});
+      add_array(*prefix, static_cast<std::size_t>(name - prefix->names.begin()), found);
     }
     if (prefix->name.empty() || !args.key.starts_with(prefix->name + ".")) continue;
     const auto rest = KeyPath::parse(std::string_view(args.key).substr(prefix->name.size() + 1));
@@ -141,12 +152,13 @@ Result<void> print_array(const Target& target, const CatArgs& args, const Termin
     terminal.write(npy_header(array.dtype(), array.shape()));
     terminal.write(as_text(array.bytes()));
   } else if (terminal.json()) {
-    terminal.document(
-        Json::Object{{"key", target.prefix->manifest.arrays[*target.array].path.text()},
-                     {"prefix", target.prefix->name},
-                     {"dtype", dtype_name(array.dtype())},
-                     {"shape", Json::Array(array.shape().begin(), array.shape().end())},
-                     {"values", elements_to_json(array)}});
+    Json json(target.json());
+    json.set("dtype", dtype_name(array.dtype()));
+    json.set("shape", Json::Array(array.shape().begin(), array.shape().end()));
+    json.set("bytes", array.nbytes());
+    json.set("name", target.prefix->names[*target.array]);
+    json.set("values", elements_to_json(array));
+    terminal.document(json);
   } else {
     terminal.note(fmt::format("{} {}", dtype_name(array.dtype()), to_string(array.shape())));
     terminal.write(ValuePrinter(array, args.all).print());
@@ -164,8 +176,9 @@ Result<void> print_value(const Target& target, const CatArgs& args, const Termin
     return {};
   }
   CAIRN_TRY_ASSIGN(auto value, value_to_json(*target.value));
-  terminal.document(Json::Object{
-      {"key", args.key}, {"prefix", target.prefix->name}, {"value", std::move(value)}});
+  Json json(target.json());
+  json.set("value", std::move(value));
+  terminal.document(json);
   return {};
 }
 

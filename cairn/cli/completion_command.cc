@@ -10,26 +10,29 @@ namespace cairn::cli {
 
 namespace {
 
+// clang-format off
 constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(cairn completion bash)
 _cairn() {
-  local cur=${COMP_WORDS[COMP_CWORD]}
-  local verbs="ls show cat stats verify diff convert doctor completion"
+  local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
   if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W "$verbs --help --version" -- "$cur"))
-  elif [[ ${COMP_WORDS[1]} == cat && $COMP_CWORD -eq 3 && $cur != -* ]]; then
-    local keys
-    keys=$(cairn show --json "${COMP_WORDS[2]}" 2>/dev/null | sed -n 's/^      "key": "\(.*\)",
-                           $ /\1 / p') COMPREPLY =
-                               ($(compgen - W "$keys" --"$cur")) elif [[$cur == -*]];
-then COMPREPLY =
-    ($(compgen -
-       W "$(cairn " $ {
-         COMP_WORDS[1]
-       } " --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)" --"$cur")) else COMPREPLY =
-        ($(compgen - f-- "$cur")) fi
+    words="ls show cat stats verify diff convert doctor completion --help --version"
+  elif [[ $cur == -* ]]; then
+    words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
+  elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
+    words=$(cairn show --json "${COMP_WORDS[2]}" 2>/dev/null |
+      sed -n 's/^ *"key": "\(.*\)",*$/\1/p')
+  elif [[ $verb == completion ]]; then
+    words="bash zsh fish"
+  else
+    compopt -o filenames
+    COMPREPLY=($(compgen -f -- "$cur"))
+    return
+  fi
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
 }
-complete -o filenames -F _cairn cairn
+complete -F _cairn cairn
 )SH";
+// clang-format on
 
 constexpr std::string_view kZsh = R"SH(#compdef cairn
 # zsh completion for cairn: cairn completion zsh > "${fpath[1]}/_cairn"

@@ -59,8 +59,9 @@ int convert_command(const ConvertArgs& args, const Terminal& terminal, Runtime& 
                      {"stored_bytes", report->stored_bytes},
                      {"digests", Json::Array(report->digests.begin(), report->digests.end())}});
   } else {
-    terminal.line(fmt::format("wrote {}: {} arrays, {}, {} stored", report->path, report->arrays,
-                              format_bytes(report->bytes), format_bytes(report->stored_bytes)));
+    terminal.line(fmt::format("wrote {}: {}, {}, {} stored", report->path,
+                              counted(report->arrays, "array"), format_bytes(report->bytes),
+                              format_bytes(report->stored_bytes)));
   }
   return kGood;
 }

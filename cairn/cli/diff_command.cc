@@ -45,24 +45,33 @@ std::vector<std::string> row(const LeafDifference& d) {
           sides(d), numbers};
 }
 
-Result<DiffReport> compute(const DiffArgs& args, const Terminal& terminal, Runtime& runtime) {
+struct Answer {
+  std::string first;  ///< paths that were compared
+  std::string second;
+  DiffReport report;
+};
+
+Result<Answer> compute(const DiffArgs& args, const Terminal& terminal, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Checkpoint first, open_argument(args.first, terminal, runtime));
   CAIRN_TRY_ASSIGN(const Checkpoint second, open_argument(args.second, terminal, runtime));
-  return diff(first, second, {.prefix = args.prefix, .progress = terminal.progress("diff")},
-              runtime);
+  CAIRN_TRY_ASSIGN(
+      auto report,
+      diff(first, second, {.prefix = args.prefix, .progress = terminal.progress("diff")}, runtime));
+  return Answer{first.path, second.path, std::move(report)};
 }
 
 }  // namespace
 
 int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtime) {
-  const auto report = compute(args, terminal, runtime);
-  if (!report) return terminal.fail(report.error());
+  const auto answer = compute(args, terminal, runtime);
+  if (!answer) return terminal.fail(answer.error());
+  const DiffReport* report = &answer->report;
   if (terminal.json()) {
     Json::Array differences;
     for (const LeafDifference& difference : report->differences)
       differences.push_back(to_json(difference));
-    terminal.document(Json::Object{{"first", args.first},
-                                   {"second", args.second},
+    terminal.document(Json::Object{{"first", answer->first},
+                                   {"second", answer->second},
                                    {"same", report->same()},
                                    {"equal", report->equal},
                                    {"compared", report->compared},
@@ -75,9 +84,10 @@ int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtim
   terminal.line(report->same() ? fmt::format("{}  {} leaves, {} compared bit for bit",
                                              terminal.styled(Style::kGood, "equal"), report->equal,
                                              format_bytes(report->bytes))
-                               : fmt::format("{}  {} differences; {} leaves are equal",
+                               : fmt::format("{}  {}; {} of {} common leaves are equal",
                                              terminal.styled(Style::kBad, "different"),
-                                             report->differences.size(), report->equal));
+                                             counted(report->differences.size(), "difference"),
+                                             report->equal, report->compared));
   return report->same() ? kGood : kFound;
 }
 

@@ -17,16 +17,29 @@ struct Line {
   std::optional<std::int64_t> step;
   std::string time;
   std::string kind;
-  std::string prefixes;
+  std::vector<std::string> prefixes;
   std::uint64_t leaves = 0;
   std::uint64_t bytes = 0;
+  bool is_temporary = false;
+  bool marked = false;
   std::string problem;
+
+  std::string prefix_text() const {
+    std::string text;
+    for (const std::string& prefix : prefixes) text += (text.empty() ? "" : ",") + prefix;
+    return text.empty() ? "-" : text;
+  }
+
+  std::string remark() const {
+    if (!problem.empty()) return problem;
+    return is_temporary ? "temporary" : marked ? "" : "no mark: never taken as the latest";
+  }
 };
 
 void add_contents(const Checkpoint& checkpoint, Line& line) {
   line.kind = checkpoint.kind;
   for (const OpenedPrefix& prefix : checkpoint.prefixes) {
-    if (!prefix.name.empty()) line.prefixes += (line.prefixes.empty() ? "" : ",") + prefix.name;
+    line.prefixes.push_back(prefix.name);
     line.leaves += prefix.manifest.arrays.size() + prefix.values.size();
     if (!line.step) line.step = prefix.manifest.step;
     if (line.time.empty()) line.time = prefix.manifest.time;
@@ -37,14 +50,18 @@ void add_contents(const Checkpoint& checkpoint, Line& line) {
 }
 
 Line describe(const RunEntry& entry, Runtime& runtime) {
-  Line line{entry.name, entry.path, entry.step, entry.timestamp, "", "", 0, 0, entry.problem};
+  Line line;
+  line.name = entry.name;
+  line.path = entry.path;
+  line.step = entry.step;
+  line.time = entry.timestamp;
+  line.is_temporary = entry.is_temporary;
+  line.marked = entry.marked;
+  line.problem = entry.problem;
   const auto opened = open_checkpoint(entry.path, runtime);
-  if (opened) {
-    add_contents(*opened, line);
-  } else if (line.problem.empty()) {
-    line.problem = opened.error().message();
-  }
-  if (entry.is_temporary) line.kind += " (temporary)";
+  if (opened) add_contents(*opened, line);
+  const Result<void> whole = opened ? check_files(*opened, runtime) : opened.error();
+  if (!whole && line.problem.empty()) line.problem = whole.error().message();
   return line;
 }
 
@@ -54,9 +71,11 @@ Json to_json(const Line& line) {
                       {"step", line.step ? Json(*line.step) : Json()},
                       {"time", line.time},
                       {"kind", line.kind},
-                      {"prefixes", line.prefixes},
+                      {"prefixes", Json::Array(line.prefixes.begin(), line.prefixes.end())},
                       {"leaves", line.leaves},
                       {"bytes", line.bytes},
+                      {"is_temporary", line.is_temporary},
+                      {"marked", line.marked},
                       {"problem", line.problem.empty() ? Json() : Json(line.problem)}};
 }
 
@@ -72,7 +91,9 @@ int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime) {
     // No run: one checkpoint of another system, one file, or nothing.
     const auto opened = open_checkpoint(args.path, runtime);
     if (!opened) return terminal.fail(opened.error());
-    Line line{args.path, args.path, {}, "", "", "", 0, 0, ""};
+    Line line;
+    line.name = line.path = args.path;
+    line.marked = true;
     add_contents(*opened, line);
     lines.push_back(std::move(line));
   }
@@ -86,8 +107,8 @@ int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime) {
       {"STEP", "NAME", "SAVED", "KIND", "PREFIXES", "LEAVES", "BYTES", ""}};
   for (const Line& line : lines) {
     rows.push_back({line.step ? fmt::format("{}", *line.step) : "-", line.name,
-                    line.time.substr(0, 19), line.kind, line.prefixes.empty() ? "-" : line.prefixes,
-                    fmt::format("{}", line.leaves), format_bytes(line.bytes), line.problem});
+                    line.time.substr(0, 19), line.kind, line.prefix_text(),
+                    fmt::format("{}", line.leaves), format_bytes(line.bytes), line.remark()});
   }
   terminal.write(table(rows, {0, 5, 6}));
   return kGood;

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "cairn/base/log.h"
 #include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/version.h"
 #include "cairn/cli/commands.h"
@@ -32,7 +33,7 @@ constexpr const char* kCheckpointHelp =
     "folder with parts";
 
 CLI::App* add_verb(CLI::App& app, const char* name, const char* help, Common& common) {
-  CLI::App* verb = app.add_subcommand(name, help);
+  CLI::App* verb = app.add_subcommand(name, help)->group("Verbs");
   verb->add_flag("--json", common.json, "print one JSON document on standard output");
   verb->add_option("--threads", common.threads, "threads to use; 1 reads in order on one thread")
       ->capture_default_str();
@@ -146,7 +147,8 @@ void add_doctor(CLI::App& app, Common& common, Action& action) {
 void add_completion(CLI::App& app, Action& action) {
   auto args = std::make_shared<CompletionArgs>();
   CLI::App* verb =
-      app.add_subcommand("completion", "print a script that completes cairn's verbs and keys");
+      app.add_subcommand("completion", "print a script that completes cairn's verbs and keys")
+          ->group("Verbs");
   verb->add_option("SHELL", args->shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -163,6 +165,7 @@ int run(int argc, char** argv) {
       "none of them needs Python or a device.",
       "cairn");
   app.require_subcommand(1);
+  app.get_formatter()->label("SUBCOMMAND", "VERB");
   app.set_version_flag(
       "--version", fmt::format("cairn {} ({})\nformats: zarr2, safetensors; stores: file, memory",
                                kVersion, kCommit));
@@ -182,14 +185,22 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
+      std::fputs(
+          fmt::format("cairn: there is no verb '{}'; `cairn --help` lists them\n", argv[1]).c_str(),
+          stderr);
+      return kUsage;
+    }
     return app.exit(error) == 0 ? kGood : kUsage;
   }
-  Runtime runtime({.threads = common.threads});
   const Terminal terminal(common.json);
+  Runtime runtime({.threads = common.threads,
+                   .log = [&](const LogEntry& entry) { terminal.note("note: " + entry.message); }});
   const int code = action(terminal, runtime);
   // A full disk or a closed pipe behind standard output shows here at the latest.
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kFailed;
-  return code;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  std::fputs("cairn: standard output could not be written [cli/output]\n", stderr);
+  return kFailed;
 }
 
 }  // namespace

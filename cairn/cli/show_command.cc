@@ -26,6 +26,11 @@ struct Totals {
   std::uint64_t values = 0;
   std::uint64_t bytes = 0;
   std::uint64_t stored = 0;
+
+  std::string text() const {
+    return fmt::format("{}, {}, {}", counted(arrays, "array"), counted(values, "value"),
+                       format_bytes(bytes));
+  }
 };
 
 Totals totals_of(const std::vector<const OpenedPrefix*>& prefixes) {
@@ -162,19 +167,18 @@ class Picture {
       return;
     }
     const format::StoredArray& stored = item.array->stored;
-    const std::uint64_t chunks = stored.chunk_count();
-    rows_.push_back(
-        {name, std::string(dtype_name(stored.dtype)), to_string(stored.shape),
-         format_bytes(element_bytes(*item.array)),
-         stored.one_object ? "" : fmt::format("{} chunk{}", chunks, chunks == 1 ? "" : "s"),
-         stored.codec.is_raw() ? "" : stored.codec.name()});
+    rows_.push_back({name, std::string(dtype_name(stored.dtype)), to_string(stored.shape),
+                     format_bytes(element_bytes(*item.array)),
+                     stored.one_object ? "" : counted(stored.chunk_count(), "chunk"),
+                     stored.codec.is_raw() ? "" : stored.codec.name()});
   }
 
   void add_folded(std::span<const Item> group, std::size_t level) {
     std::uint64_t bytes = 0;
     for (const Item& item : group) bytes += item.array != nullptr ? element_bytes(*item.array) : 0;
     rows_.push_back({indent(level) + name_at(group[0], level), "...",
-                     fmt::format("{} leaves", group.size()), format_bytes(bytes)});
+                     fmt::format("{} {}", group.size(), group.size() == 1 ? "leaf" : "leaves"),
+                     format_bytes(bytes)});
   }
 
   const int depth_;
@@ -194,17 +198,16 @@ int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtim
   for (const OpenedPrefix* prefix : *prefixes) {
     const Totals totals = totals_of({prefix});
     terminal.line(fmt::format(
-        "{}  {} arrays, {} values, {}{}",
+        "{}  {}{}",
         terminal.styled(Style::kBold, prefix->name.empty() ? "(no prefix)" : prefix->name),
-        totals.arrays, totals.values, format_bytes(totals.bytes),
+        totals.text(),
         prefix->manifest.step ? fmt::format(", step {}", *prefix->manifest.step) : ""));
     terminal.write(Picture(args.depth).draw(*prefix));
   }
   const Totals totals = totals_of(*prefixes);
   std::string stored;
   if (totals.stored != 0) stored = fmt::format(", {} stored", format_bytes(totals.stored));
-  terminal.line(fmt::format("{} arrays, {} values, {}{}", totals.arrays, totals.values,
-                            format_bytes(totals.bytes), stored));
+  terminal.line(fmt::format("{}{}", totals.text(), stored));
   for (const std::string& note : checkpoint->notes)
     terminal.line(terminal.styled(Style::kDim, "note: " + note));
   return kGood;

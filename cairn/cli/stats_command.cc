@@ -30,8 +30,12 @@ Json to_json(const ArrayStats& stats) {
                       {"zeros", stats.zeros}};
 }
 
-Result<std::vector<ArrayStats>> compute(const StatsArgs& args, const Terminal& terminal,
-                                        Runtime& runtime) {
+struct Answer {
+  std::string path;  ///< that was opened
+  std::vector<ArrayStats> leaves;
+};
+
+Result<Answer> compute(const StatsArgs& args, const Terminal& terminal, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_argument(args.path, terminal, runtime));
   StatsOptions options{.prefix = args.prefix, .keys = {}, .progress = terminal.progress("stats")};
   if (!args.key.empty()) {
@@ -41,25 +45,26 @@ Result<std::vector<ArrayStats>> compute(const StatsArgs& args, const Terminal& t
   CAIRN_TRY_ASSIGN(auto results, stats(checkpoint, options, runtime));
   if (results.empty() && !args.key.empty()) {
     return Error(Code::kNotFound, "load/key-missing",
-                 fmt::format("there is no array '{}'", args.key));
+                 fmt::format("there is no array '{}' in {}; `cairn show` lists all", args.key,
+                             checkpoint.path));
   }
-  return results;
+  return Answer{checkpoint.path, std::move(results)};
 }
 
 }  // namespace
 
 int stats_command(const StatsArgs& args, const Terminal& terminal, Runtime& runtime) {
-  const auto results = compute(args, terminal, runtime);
-  if (!results) return terminal.fail(results.error());
+  const auto answer = compute(args, terminal, runtime);
+  if (!answer) return terminal.fail(answer.error());
   if (terminal.json()) {
     Json::Array leaves;
-    for (const ArrayStats& stats : *results) leaves.push_back(to_json(stats));
-    terminal.document(Json::Object{{"path", args.path}, {"leaves", std::move(leaves)}});
+    for (const ArrayStats& stats : answer->leaves) leaves.push_back(to_json(stats));
+    terminal.document(Json::Object{{"path", answer->path}, {"leaves", std::move(leaves)}});
     return kGood;
   }
   std::vector<std::vector<std::string>> rows{
       {"LEAF", "DTYPE", "SHAPE", "MIN", "MAX", "MEAN", "STD", "NAN", "INF", "ZEROS"}};
-  for (const ArrayStats& s : *results) {
+  for (const ArrayStats& s : answer->leaves) {
     rows.push_back({(s.prefix.empty() ? "" : s.prefix + ": ") + s.key,
                     std::string(dtype_name(s.dtype)), to_string(s.shape), text(s.min), text(s.max),
                     text(s.mean), text(s.std), fmt::format("{}", s.nan), fmt::format("{}", s.inf),

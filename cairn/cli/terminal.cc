@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "cairn/base/bytes.h"
 #include "cairn/base/human.h"
 #include "cairn/cli/exit_codes.h"
 
@@ -30,6 +31,10 @@ std::size_t width_of(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+/// Less than this is done before anybody could wonder. Lines stay on the screen, a bar does not.
+constexpr std::uint64_t kWorthABar = 32 * kMiB;
+constexpr std::uint64_t kWorthLines = 256 * kMiB;
+
 /// State of one bar, shared by the copies of its sink.
 class Bar {
  public:
@@ -37,6 +42,7 @@ class Bar {
 
   void update(std::uint64_t done, std::uint64_t total) {
     const auto now = std::chrono::steady_clock::now();
+    if (total < (terminal_ ? kWorthABar : kWorthLines)) return;
     const bool last = done >= total;
     if (terminal_) {
       if (!last && now - drawn_ < std::chrono::milliseconds(80)) return;
@@ -126,6 +132,10 @@ ProgressSink Terminal::progress(std::string_view what) const {
   if (json_) return {};
   const auto bar = std::make_shared<Bar>(std::string(what), error_tty_);
   return [bar](std::uint64_t done, std::uint64_t total) { bar->update(done, total); };
+}
+
+std::string counted(std::uint64_t number, std::string_view what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
 std::string table(const std::vector<std::vector<std::string>>& rows,

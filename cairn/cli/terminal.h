@@ -32,8 +32,8 @@ class Terminal {
   /// Says what went wrong (in JSON with --json) and returns the exit code for it.
   int fail(const Error& error) const;
 
-  /// A bar with bytes, rate and time left on a terminal, else a line for each tenth; nothing with
-  /// --json.
+  /// A bar with bytes, rate and time left on a terminal, else a line for each tenth. Nothing with
+  /// --json, nor where there is so little to do that nobody waits.
   ProgressSink progress(std::string_view what) const;
 
  private:
@@ -41,6 +41,9 @@ class Terminal {
   bool colour_;     // on standard output
   bool error_tty_;  // standard error is a terminal
 };
+
+/// "1 array", "2 arrays".
+std::string counted(std::uint64_t number, std::string_view what);
 
 /// Columns padded to the widest cell; numbers in the columns named `right` end at the same place.
 std::string table(const std::vector<std::vector<std::string>>& rows,

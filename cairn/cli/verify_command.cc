@@ -18,10 +18,12 @@ Json to_json(const Damage& damage) {
 
 void print(const VerifyReport& report, const Terminal& terminal) {
   for (const Damage& damage : report.damages) {
-    terminal.line(
-        fmt::format("{}  {}{}", terminal.styled(Style::kBad, "DAMAGED"),
-                    damage.key.empty() ? damage.object : fmt::format("leaf {}", damage.key),
-                    damage.prefix.empty() ? "" : fmt::format(" of prefix {}", damage.prefix)));
+    terminal.line(fmt::format(
+        "{}  {}{}", terminal.styled(Style::kBad, "DAMAGED"),
+        damage.key.empty() ? damage.object
+                           : fmt::format("leaf {}{}", damage.key,
+                                         damage.chunk.empty() ? "" : ", chunk " + damage.chunk),
+        damage.prefix.empty() ? "" : fmt::format(" of prefix {}", damage.prefix)));
     terminal.line(
         fmt::format("         {}: {} [{}]", damage.object, damage.message, damage.reason));
   }
@@ -31,13 +33,12 @@ void print(const VerifyReport& report, const Terminal& terminal) {
         "is that they decode",
         report.unchecked.size(), report.arrays));
   }
-  const std::string what = fmt::format("{} arrays, {} chunks, {}", report.arrays, report.chunks,
-                                       format_bytes(report.bytes));
+  const std::string what = fmt::format("{}, {}, {}", counted(report.arrays, "array"),
+                                       counted(report.chunks, "chunk"), format_bytes(report.bytes));
   terminal.line(report.damages.empty()
                     ? fmt::format("{}  {}", terminal.styled(Style::kGood, "good"), what)
-                    : fmt::format("{}  {} damaged places in {}",
-                                  terminal.styled(Style::kBad, "damaged"), report.damages.size(),
-                                  what));
+                    : fmt::format("{}  {} in {}", terminal.styled(Style::kBad, "damaged"),
+                                  counted(report.damages.size(), "place"), what));
 }
 
 }  // namespace
