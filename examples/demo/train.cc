@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "cairn/base/human.h"
 #include "cairn/cairn.h"
@@ -22,8 +23,15 @@ Result<Array> random_weights(cairn::Shape shape, unsigned seed) {
   CAIRN_TRY_ASSIGN(Array array, Array::allocate(DType::kFloat32, std::move(shape)));
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.0F, 0.02F);
+  std::vector<float> pool(4096);
+  for (float& weight : pool) weight = normal(random);
+  // Drawn from a pool: making numbers should not take longer than saving them.
+  std::uint32_t state = seed;
   auto* const first = reinterpret_cast<float*>(array.mutable_data());
-  for (float& weight : std::span(first, array.elements())) weight = normal(random);
+  for (float& weight : std::span(first, array.elements())) {
+    state = state * 1664525 + 1013904223;
+    weight = pool[state >> 20U];
+  }
   return array;
 }
 
