@@ -30,7 +30,7 @@ def command() -> Path:
 @pytest.fixture(scope="session")
 def fixtures() -> Path:
     """Checkpoints that other systems wrote. They lie beside the project; CI must have them."""
-    folder = SOURCE.parent / "shared" / "fixtures"
+    folder = Path(os.environ.get("CAIRN_FIXTURES", SOURCE.parent / "shared" / "fixtures"))
     if not folder.is_dir():
         if os.environ.get("CI") == "true":
             pytest.fail(f"CI needs the fixtures, and there are none in {folder}")
