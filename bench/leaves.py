@@ -4,8 +4,9 @@
 
     bench/leaves.py LEAVES_PROGRAM CAIRN_COMMAND [--quick]
 
-Counts instructions with callgrind (the same on every run, whatever else the machine does) for 10,000 and
-100,000 leaves and prints the growth exponent; then saves 100,000 leaves and times `cairn show` and `cairn --version`.
+Counts instructions with callgrind (the same on every run, whatever else the machine does) for
+10,000 and 100,000 leaves and prints the growth exponent; then saves 100,000 leaves and times
+`cairn show` and `cairn --version`.
 """
 
 import math
@@ -19,9 +20,9 @@ from pathlib import Path
 
 def instructions(program: str, count: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", program, "plan", str(count)],
-            check=True, capture_output=True, text=True)
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out",
+                   program, "plan", str(count)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
     return int(re.search(r"Collected : (\d+)", done.stderr).group(1))
 
 
@@ -50,9 +51,12 @@ def main():
         path = str(Path(folder) / "c")
         start = time.perf_counter()
         subprocess.run([program, "save", str(many), path], check=True)
-        print(f"save of {many} leaves of 512 bytes, durable   {time.perf_counter() - start:6.2f} s")
-        print(f"cairn show of them                          {seconds(command, 'show', path):6.3f} s")
-        print(f"cairn --version                             {seconds(command, '--version') * 1000:6.1f} ms")
+        saved = time.perf_counter() - start
+        shown = seconds(command, "show", path)
+        started = seconds(command, "--version")
+        print(f"save of {many} leaves of 512 bytes, durable   {saved:6.2f} s")
+        print(f"cairn show of them                          {shown:6.3f} s")
+        print(f"cairn --version                             {started * 1000:6.1f} ms")
 
 
 if __name__ == "__main__":

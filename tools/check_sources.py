@@ -229,7 +229,7 @@ def listed_files(root: Path):
     listing = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
     kinds = CODE | SCRIPTS | {".md", ".txt", ".json"}
     for path in sorted(set(listing.stdout.split("\0"))):
-        if path.startswith("fuzz/corpus/") or Path(path).suffix not in kinds:
+        if path.startswith(("fuzz/corpus/", "tests/golden/")) or Path(path).suffix not in kinds:
             continue
         if (root / path).is_file():
             yield path

@@ -26,8 +26,8 @@ Manifest sample(std::string_view layout) {
   manifest.time = "2026-01-01T00:00:00.000000+00:00";
   manifest.writer = "cairn 0.1.0";
   manifest.metadata = Json(Json::Object{{"note", "mine"}});
-  manifest.structure = *parse_json(
-      R"({"dict": [["a", "array"], ["b.c", {"list": ["array", {"value": {"type": "int", "value": "5"}}]}]]})");
+  manifest.structure = *parse_json(R"({"dict": [["a", "array"], ["b.c", {"list": ["array", )"
+                                   R"({"value": {"type": "int", "value": "5"}}]}]]})");
   ManifestArray a{KeyPath({"a"}),
                   stored(DType::kBfloat16, {5, 4}, {2, 4}),
                   DType::kFloat32,

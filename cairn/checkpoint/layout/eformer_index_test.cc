@@ -10,7 +10,7 @@ Json list_of(const std::string& path) { return index_list({{path, {2, 3}, "float
 
 TEST(EformerIndex, ReadsBothVersions) {
   const auto v1 = parse_eformer_index(
-      R"({"format": "tensorstore", "arrays": [{"path": "a/b", "shape": [4], "dtype": "bfloat16"}]})");
+      R"({"format": "tensorstore", "arrays": [{"path": "a/b", "shape": [4], "dtype": "f"}]})");
   ASSERT_TRUE(v1);
   ASSERT_TRUE(v1->arrays);
   EXPECT_EQ((*v1->arrays)[0].path, "a/b");
