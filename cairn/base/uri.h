@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cairn/base/result.h"
 
@@ -32,5 +33,11 @@ Result<Uri> join_uri(const Uri& base, std::string_view below);
 /// Is this a name that stays below where it is put? False for "", absolute, "..", ".", empty
 /// components, NUL, a trailing slash.
 bool is_safe_relative_path(std::string_view path);
+
+/// Does the path begin with "gs://"? The reference system's question, for paths that need not be
+/// valid.
+bool is_gcs_path(std::string_view path);
+/// Bucket and name of "gs://bucket/a/b". `invalid_argument` (uri/not-gcs, uri/no-bucket).
+Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path);
 
 }  // namespace cairn::inline base

@@ -110,5 +110,17 @@ TEST(Uri, KnowsWhichPathsStayBelow) {
   }
 }
 
+TEST(Uri, TakesGcsPathsApart) {
+  EXPECT_TRUE(is_gcs_path("gs://bucket/a"));
+  EXPECT_FALSE(is_gcs_path("/gs/bucket"));
+  const auto parts = parse_gcs_path("gs://bucket/a/b");
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(parts->first, "bucket");
+  EXPECT_EQ(parts->second, "a/b");
+  EXPECT_EQ(parse_gcs_path("gs://bucket")->second, "");
+  EXPECT_EQ(parse_gcs_path("s3://bucket/a").error().reason(), "uri/not-gcs");
+  EXPECT_EQ(parse_gcs_path("gs:///a").error().reason(), "uri/no-bucket");
+}
+
 }  // namespace
 }  // namespace cairn
