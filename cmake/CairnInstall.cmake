@@ -41,6 +41,21 @@ install(TARGETS cairn EXPORT cairn
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS cairn_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
+# The command writes its own completions; each goes where its shell looks.
+set(bash_place share/bash-completion/completions cairn)
+set(zsh_place share/zsh/site-functions _cairn)
+set(fish_place share/fish/vendor_completions.d cairn.fish)
+foreach(shell IN ITEMS bash zsh fish)
+  set(script ${PROJECT_BINARY_DIR}/completion.${shell})
+  add_custom_command(OUTPUT ${script} COMMAND cairn_command completion ${shell} > ${script}
+    DEPENDS cairn_command)
+  list(APPEND scripts ${script})
+  list(GET ${shell}_place 0 folder)
+  list(GET ${shell}_place 1 name)
+  install(FILES ${script} DESTINATION ${folder} RENAME ${name})
+endforeach()
+add_custom_target(cairn_completions ALL DEPENDS ${scripts})
+
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/cairn)
 install(EXPORT cairn FILE cairnTargets.cmake NAMESPACE cairn:: DESTINATION ${package})

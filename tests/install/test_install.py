@@ -77,5 +77,11 @@ def test_the_command_runs_where_it_was_put(prefix):
     run(prefix / "bin/cairn", "--version")
 
 
+@pytest.mark.parametrize("place", ["bash-completion/completions/cairn", "zsh/site-functions/_cairn",
+                                   "fish/vendor_completions.d/cairn.fish"])
+def test_each_shell_finds_its_completion(prefix, place):
+    assert "cairn" in (prefix / "share" / place).read_text()
+
+
 def test_the_soname_has_the_minor_version(prefix):
     assert "libcairn.so.0.1]" in run("readelf", "--dynamic", prefix / "lib/libcairn.so")
