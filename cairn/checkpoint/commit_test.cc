@@ -31,6 +31,9 @@ struct Case {
   bool mark;
 };
 
+std::string name_of(const Case& test) { return test.layout + (test.mark ? "Marked" : ""); }
+void PrintTo(const Case& test, std::ostream* out) { *out << name_of(test); }
+
 SaveOptions options_of(const Case& test, std::uint64_t seed) {
   SaveOptions options{.layout = test.layout};
   options.chunk_bytes = 32;
@@ -158,7 +161,10 @@ TEST_P(Crash, RecoveryInterruptedTwiceStillEnds) {
 INSTANTIATE_TEST_SUITE_P(Layouts, Crash,
                          ::testing::Values(Case{std::string(kZarr2Layout), false},
                                            Case{std::string(kZarr2Layout), true},
-                                           Case{std::string(kSafetensorsLayout), true}));
+                                           Case{std::string(kSafetensorsLayout), true}),
+                         [](const auto& test) {
+                           return test.param.layout + (test.param.mark ? "Marked" : "");
+                         });
 
 }  // namespace
 }  // namespace cairn

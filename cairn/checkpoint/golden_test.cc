@@ -41,6 +41,8 @@ struct Golden {
   bool compress;
 };
 
+void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
+
 class GoldenFiles : public ::testing::TestWithParam<Golden> {
  protected:
   std::string folder() const { return std::string(CAIRN_SOURCE_DIR) + "/tests/golden/v1/"; }
