@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a training job lives in structs of your own. One small function a struct names the
-// members; that is all Cairn needs to turn it into a tree and back.
+// members; that is all Cairn needs to save it and to bring it back.
 #include <iostream>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "cairn/tree/flatten.h"
-#include "cairn/tree/visit.h"
+#include "cairn/cairn.h"
 
 namespace model {
 
@@ -60,16 +59,28 @@ std::string describe(const cairn::Leaf& leaf) {
   return std::string(cairn::dtype_name(array.dtype())) + " " + cairn::to_string(array.shape());
 }
 
-cairn::Result<void> run() {
+cairn::Result<void> save(const model::State& state, const std::string& path) {
+  cairn::Runtime runtime;
+  CAIRN_TRY_ASSIGN(const auto report, cairn::save_tree(cairn::to_tree(state), path, {}, runtime));
+  std::cout << "saved " << report.arrays << " arrays\n";
+  return {};
+}
+
+cairn::Result<cairn::Tree> load(const std::string& path, model::State& state) {
+  cairn::Runtime runtime;
+  CAIRN_TRY_ASSIGN(auto loaded, cairn::load(path, {}, runtime));
+  CAIRN_TRY(cairn::from_tree(loaded.tree, state));
+  return std::move(loaded.tree);
+}
+
+cairn::Result<void> run(const std::string& path) {
   CAIRN_TRY_ASSIGN(const model::State state, make_state());
-  const cairn::Tree tree = cairn::to_tree(state);
+  CAIRN_TRY(save(state, path));
+  model::State restored;
+  CAIRN_TRY_ASSIGN(const cairn::Tree tree, load(path, restored));
 
   CAIRN_TRY_ASSIGN(const auto leaves, cairn::flatten(tree));
-  for (const auto& [path, leaf] : leaves)
-    std::cout << path.text() << " = " << describe(leaf) << '\n';
-
-  model::State restored;
-  CAIRN_TRY(cairn::from_tree(tree, restored));
+  for (const auto& [key, leaf] : leaves) std::cout << key.text() << " = " << describe(leaf) << '\n';
   std::cout << "restored step " << restored.step << " with " << restored.layers.size()
             << " layers\n";
 
@@ -83,8 +94,8 @@ cairn::Result<void> run() {
 
 }  // namespace
 
-int main() {
-  const auto done = run();
+int main(int argc, char** argv) {
+  const auto done = run(argc > 1 ? argv[1] : "struct_as_tree");
   if (!done) std::cerr << done.error().to_string() << '\n';
   return done ? 0 : 1;
 }
