@@ -36,7 +36,7 @@ Tree small_tree() { return Tree::dict({{"w", array_of(DType::kFloat32, {4, 4})}}
 std::map<std::string, std::string> contents(const std::string& directory) {
   std::map<std::string, std::string> found;
   for (const auto& entry : fs::recursive_directory_iterator(directory)) {
-    const std::string name = fs::relative(entry.path(), directory).string();
+    const std::string name = entry.path().lexically_relative(directory).string();
     if (name.ends_with(".cairn-lock")) continue;
     if (entry.is_symlink()) {
       found[name] = "-> " + fs::read_symlink(entry.path()).string();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -141,7 +142,9 @@ class Differ {
     }));
     for (std::size_t n = 0; n < jobs.size(); ++n) merge(found[n], pairs_[jobs[n].pair].result);
     for (Pair& pair : pairs_) finish(pair.result);
-    std::ranges::stable_sort(report_.differences, {}, &LeafDifference::prefix);
+    std::ranges::sort(report_.differences, {}, [](const LeafDifference& difference) {
+      return std::tie(difference.prefix, difference.key, difference.kind);
+    });
     return std::move(report_);
   }
 

@@ -40,10 +40,10 @@ struct LeafDifference {
 };
 
 struct DiffReport {
-  std::uint64_t equal = 0;     ///< leaves
-  std::uint64_t compared = 0;  ///< leaves on both sides
-  std::uint64_t bytes = 0;     ///< of elements read, on each side
-  std::vector<LeafDifference> differences;
+  std::uint64_t equal = 0;                  ///< leaves
+  std::uint64_t compared = 0;               ///< leaves on both sides
+  std::uint64_t bytes = 0;                  ///< of elements read, on each side
+  std::vector<LeafDifference> differences;  ///< by prefix and key
   bool same() const { return differences.empty(); }
 };
 

@@ -108,6 +108,18 @@ struct Item {
   const Value* value;
 };
 
+/// Part by part; numbers, which are the indices of lists, by their value.
+bool comes_before(const Item& a, const Item& b) {
+  const auto is_number = [](const std::string& part) {
+    return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
+  };
+  const auto part_before = [&](const std::string& x, const std::string& y) {
+    if (is_number(x) && is_number(y) && x.size() != y.size()) return x.size() < y.size();
+    return x < y;
+  };
+  return std::ranges::lexicographical_compare(a.path->parts(), b.path->parts(), part_before);
+}
+
 class Picture {
  public:
   explicit Picture(std::optional<int> depth) : depth_(depth.value_or(1 << 20)) {}
@@ -119,8 +131,7 @@ class Picture {
     for (const auto& [path, value] : prefix.values) items.push_back({&path, nullptr, &value});
     // Arrays come in the order of the tree; values are put among them.
     if (!prefix.values.empty()) {
-      std::ranges::stable_sort(items, {},
-                               [](const Item& item) -> const KeyPath& { return *item.path; });
+      std::ranges::sort(items, comes_before);
     }
     add(items, 0);
     return table(rows_, {3, 4});

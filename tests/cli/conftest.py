@@ -40,7 +40,7 @@ def cairn(command):
 
 @pytest.fixture(scope="session")
 def originals(command, tmp_path_factory):
-    """`zarr2` and `safetensors` of two prefixes, `run` of two checkpoints. Not to be changed."""
+    """`zarr2` and `safetensors` of two prefixes, `run` of two checkpoints, `flags`. Read only."""
     folder = tmp_path_factory.mktemp("checkpoints")
     subprocess.run([command.parent / "cairn_make_checkpoints", folder], check=True)
     return folder

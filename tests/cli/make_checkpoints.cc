@@ -50,6 +50,9 @@ cairn::Result<void> run(const std::string& directory) {
     CAIRN_TRY(cairn::save_checkpoint({{"model", first}, {"optimizer", second}},
                                      directory + "/" + layout, options, runtime));
   }
+  const cairn::Tree flags =
+      cairn::Tree::list(std::vector<cairn::Tree>(11, cairn::Tree(cairn::Value(true))));
+  CAIRN_TRY(cairn::save_tree(flags, directory + "/flags", {}, runtime));
   for (const int step : {9, 10}) {
     cairn::SaveOptions options{.step = step};
     options.mark = R"({"step": )" + std::to_string(step) +

@@ -51,6 +51,11 @@ def test_show_json_has_the_agreed_members(cairn, checkpoint):
     assert found["model", "config.name"]["value"]["value"] == 'tiny "one"'
 
 
+def test_show_counts_lists_by_number(cairn, originals):
+    lines = cairn("show", originals / "flags").out.splitlines()
+    assert [line.split()[0] for line in lines[2:-1]] == [str(i) for i in range(11)]
+
+
 def test_show_opens_what_others_wrote(cairn, fixtures):
     for name, kind in [("eformer_save_tree", "tensorstore index"),
                        ("eformer_safetensors", "safetensors"),
