@@ -2,6 +2,7 @@
 // Casts against a plain copy. The rate counts bytes read and written, as a copy's does.
 #include <benchmark/benchmark.h>
 
+#include "bench/memcpy_limit.h"
 #include "bench/weights.h"
 #include "cairn/array/cast.h"
 
@@ -10,16 +11,8 @@ namespace {
 
 constexpr std::size_t kElements = kBytes / 4;
 
-void plain(benchmark::State& state) {
-  const auto from = bfloat16_weights(kBytes);
-  std::vector<std::byte> to(kBytes);
-  for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), kBytes);
-    benchmark::ClobberMemory();
-  }
-  state.SetBytesProcessed(state.iterations() * kBytes * 2);
-}
-BENCHMARK(plain)->Name("cast/limit:memcpy");
+void plain_copy(benchmark::State& state) { memcpy_limit(state, 2 * kBytes); }
+BENCHMARK(plain_copy)->Name("cast/limit:memcpy");
 
 void cast(benchmark::State& state, DType from_type, DType to_type) {
   const auto weights = float_weights(kElements);

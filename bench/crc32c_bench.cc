@@ -2,22 +2,15 @@
 // Checksums against a plain copy of the same bytes.
 #include <benchmark/benchmark.h>
 
+#include "bench/memcpy_limit.h"
 #include "bench/weights.h"
 #include "cairn/base/crc32c.h"
 
 namespace cairn::bench {
 namespace {
 
-void copy(benchmark::State& state) {
-  const auto from = bfloat16_weights(kBytes);
-  std::vector<std::byte> to(kBytes);
-  for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), kBytes);
-    benchmark::ClobberMemory();
-  }
-  state.SetBytesProcessed(state.iterations() * kBytes);
-}
-BENCHMARK(copy)->Name("crc32c/limit:memcpy");
+void plain_copy(benchmark::State& state) { memcpy_limit(state); }
+BENCHMARK(plain_copy)->Name("crc32c/limit:memcpy");
 
 void sum(benchmark::State& state) {
   const auto from = bfloat16_weights(kBytes);

@@ -2,6 +2,7 @@
 // Copies between strided places against a plain copy of the same bytes.
 #include <benchmark/benchmark.h>
 
+#include "bench/memcpy_limit.h"
 #include "bench/weights.h"
 #include "cairn/array/strided_copy.h"
 
@@ -11,16 +12,8 @@ namespace {
 constexpr Index kColumns = 4096;
 constexpr Index kRows = static_cast<Index>(kBytes) / 2 / kColumns;
 
-void plain(benchmark::State& state) {
-  const auto from = bfloat16_weights(kBytes);
-  std::vector<std::byte> to(kBytes);
-  for (auto _ : state) {
-    std::memcpy(to.data(), from.data(), kBytes);
-    benchmark::ClobberMemory();
-  }
-  state.SetBytesProcessed(state.iterations() * kBytes);
-}
-BENCHMARK(plain)->Name("strided_copy/limit:memcpy");
+void plain_copy(benchmark::State& state) { memcpy_limit(state); }
+BENCHMARK(plain_copy)->Name("strided_copy/limit:memcpy");
 
 /// bfloat16 of `shape` from strides to strides, both within kBytes.
 void copy(benchmark::State& state, const Shape& shape, const Strides& from_strides,
