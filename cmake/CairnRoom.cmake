@@ -16,6 +16,8 @@
 
 define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of libcairn, in layer order")
 
+add_custom_target(cairn_room_tests COMMENT "Test programs of all rooms")
+
 function(cairn_room name)
   cmake_parse_arguments(ROOM "" "" "DEPS;PUBLIC;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
@@ -57,6 +59,7 @@ function(cairn_room name)
     list(TRANSFORM ROOM_TEST_DEPS PREPEND cairn_ OUTPUT_VARIABLE test_targets)
     add_executable(${target}_test ${ROOM_TESTS})
     target_link_libraries(${target}_test PRIVATE ${target} ${test_targets} GTest::gmock GTest::gtest_main)
+    add_dependencies(cairn_room_tests ${target}_test)
     target_compile_definitions(${target}_test PRIVATE CAIRN_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
       PROPERTIES LABELS ${name} TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")

@@ -59,7 +59,7 @@ std::uint64_t seen(LossyFileSystem& fs, const std::string& when) {
     return 0;
   }
   std::uint64_t found = 0;
-  for (const std::uint64_t seed : {1, 2, 3}) {
+  for (const std::uint64_t seed : {1ULL, 2ULL, 3ULL}) {
     const auto model = load(*checkpoint, {.prefix = "model"}, runtime);
     const auto tx = load(*checkpoint, {.prefix = "tx"}, runtime);
     EXPECT_TRUE(model && tx) << when << ": "
