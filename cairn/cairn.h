@@ -2,13 +2,13 @@
 // All of Cairn that a program needs to save and load: one include.
 #pragma once
 
-#include "cairn/checkpoint/convert.h"
-#include "cairn/checkpoint/diff.h"
+#include "cairn/checkpoint/inspect/convert.h"
+#include "cairn/checkpoint/inspect/diff.h"
+#include "cairn/checkpoint/inspect/stats.h"
+#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/save.h"
-#include "cairn/checkpoint/stats.h"
-#include "cairn/checkpoint/verify.h"
 #include "cairn/checkpoint/version.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/tree/flatten.h"

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cairn/checkpoint/attempt_files.h"
+#include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/manifest.h"
 #include "cairn/checkpoint/record.h"

@@ -23,9 +23,6 @@ MAX_LINES = {"source": 600, "header": 400, "test": 800}
 LONG_FILES: dict[str, str] = {}
 MAX_HEADER_INCLUDES = 14
 MAX_FILES_IN_FOLDER = 40
-LARGE_FOLDERS = {
-    "cairn/checkpoint": 60,  # one checkpoint is one concept; its layouts have a folder of their own
-}
 
 # What product code may not say, and the files whose business it is.
 FORBIDDEN = [
@@ -218,9 +215,8 @@ def folders_are_small(sources):
         if source.is_code and not source.is_test:
             folders[str(Path(source.path).parent)] += 1
     for folder, count in folders.items():
-        limit = LARGE_FOLDERS.get(folder, MAX_FILES_IN_FOLDER)
-        if count > limit:
-            yield folder, 1, f"{count} files in one folder; at most {limit}"
+        if count > MAX_FILES_IN_FOLDER:
+            yield folder, 1, f"{count} files in one folder; at most {MAX_FILES_IN_FOLDER}"
 
 
 def listed_files(root: Path):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Checkpoint`: what lies at a path, opened by its metadata alone. `load.h`, `verify.h`, `diff.h`
-// and `stats.h` read its arrays.
+// `Checkpoint`: what lies at a path, opened by its metadata alone. `load.h` and `inspect/` read its
+// arrays.
 #pragma once
 
 #include <memory>

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/save.h"
-#include "cairn/checkpoint/verify.h"
 #include "cairn/testing/random_tree.h"
 
 namespace cairn {

@@ -9,7 +9,7 @@
 
 #include "cairn/array/cast.h"
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/match_template.h"
 #include "cairn/checkpoint/read_boxes.h"
 #include "cairn/tree/flatten.h"

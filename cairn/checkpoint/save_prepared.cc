@@ -8,7 +8,7 @@
 
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/storage/open.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/convert.h"
+#include "cairn/checkpoint/inspect/convert.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/diff.h"
+#include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "cairn/checkpoint/stats.h"
+#include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/verify.h"
+#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 

@@ -9,7 +9,7 @@
 
 #include "cairn/base/json.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline manager {

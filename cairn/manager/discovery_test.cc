@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/base/json.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save.h"
 #include "cairn/testing/fixtures.h"

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/local/local_store.h"

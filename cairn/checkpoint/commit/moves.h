@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "cairn/checkpoint/attempt_files.h"
-#include "cairn/checkpoint/directory.h"
+#include "cairn/checkpoint/commit/attempt_files.h"
+#include "cairn/checkpoint/commit/directory.h"
 
 namespace cairn::inline checkpoint {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/directory.h"
+#include "cairn/checkpoint/commit/directory.h"
 
 #include <algorithm>
 #include <fstream>

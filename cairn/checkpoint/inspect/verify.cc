@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/verify.h"
+#include "cairn/checkpoint/inspect/verify.h"
 
 #include <algorithm>
 #include <tuple>

@@ -9,12 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "cairn/array/cast.h"
-#include "cairn/checkpoint/convert.h"
-#include "cairn/checkpoint/diff.h"
+#include "cairn/checkpoint/inspect/convert.h"
+#include "cairn/checkpoint/inspect/diff.h"
+#include "cairn/checkpoint/inspect/stats.h"
+#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/save.h"
-#include "cairn/checkpoint/stats.h"
-#include "cairn/checkpoint/verify.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 

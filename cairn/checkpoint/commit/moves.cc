@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/moves.h"
+#include "cairn/checkpoint/commit/moves.h"
 
 #include <algorithm>
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/attempt_files.h"
+#include "cairn/checkpoint/commit/attempt_files.h"
 
 #include <algorithm>
 

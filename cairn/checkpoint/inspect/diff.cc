@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/diff.h"
+#include "cairn/checkpoint/inspect/diff.h"
 
 #include <algorithm>
 #include <cmath>

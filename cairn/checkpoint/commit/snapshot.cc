@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader sees: the record, or the plan of a decided attempt whose moves are not finished.
+#include "cairn/checkpoint/commit/snapshot.h"
+
 #include <utility>
 
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/attempts.h"
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/stats.h"
+#include "cairn/checkpoint/inspect/stats.h"
 
 #include <algorithm>
 #include <cmath>

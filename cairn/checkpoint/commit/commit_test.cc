@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The crash tests of the commit: power cuts and kills after every operation, failures of every
 // operation.
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/commit.h"
 
 #include <cerrno>
 

@@ -6,9 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cairn/checkpoint/attempt_files.h"
-#include "cairn/checkpoint/commit.h"
-#include "cairn/checkpoint/directory.h"
+#include "cairn/checkpoint/commit/attempt_files.h"
+#include "cairn/checkpoint/commit/commit.h"
+#include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/commit/snapshot.h"
 
 namespace cairn::inline checkpoint {
 

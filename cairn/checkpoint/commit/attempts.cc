@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/attempts.h"
+#include "cairn/checkpoint/commit/attempts.h"
 
 #include <utility>
 
-#include "cairn/checkpoint/moves.h"
+#include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {

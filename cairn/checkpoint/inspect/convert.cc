@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/convert.h"
+#include "cairn/checkpoint/inspect/convert.h"
 
 #include <algorithm>
 #include <utility>

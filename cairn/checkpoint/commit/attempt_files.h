@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cairn/base/json.h"
-#include "cairn/checkpoint/directory.h"
+#include "cairn/checkpoint/commit/directory.h"
 
 namespace cairn::inline checkpoint {
 

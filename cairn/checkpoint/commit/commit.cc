@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/commit.h"
+#include "cairn/checkpoint/commit/commit.h"
 
 #include <algorithm>
 #include <random>
@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/attempts.h"
+#include "cairn/checkpoint/commit/attempts.h"
+#include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
-#include "cairn/checkpoint/moves.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/local/local_store.h"
 

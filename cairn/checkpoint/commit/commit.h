@@ -3,24 +3,20 @@
 // long form.
 //
 //  1. Born, under the lock <dest>/.cairn-lock: the directory .cairn-<id>/ with attempt.json, whose
-//  lock
-//     the writer holds for as long as it lives. Directories made here and their parents are synced.
+//     lock the writer holds for as long as it lives. Directories made here and their parents are
+//     synced.
 //  2. Data goes into .cairn-<id>/new/, laid out as it will stand in the destination, and is synced.
 //  3. Commit, under the lock again: decided attempts of others are finished first; the record is
-//  read again
-//     and a prefix that changed since birth refuses the commit; index and record are merged; all
-//     JSON is staged in new/ (the mark as metadata.json.new) and synced.
+//     read again and a prefix that changed since birth refuses the commit; index and record are
+//     merged; all JSON is staged in new/ (the mark as metadata.json.new) and synced.
 //  4. The decision: outcome.json, written aside, synced, linked to its name exclusively, directory
-//  synced.
-//     Before it nothing outside the attempt has changed; after it the save has happened.
+//     synced. Before it nothing outside the attempt has changed; after it the save has happened.
 //  5. The moves it lists, each repeatable (a move is undone exactly while its source lies in new/):
-//  mark out,
-//     old entries out to old/, new entries in, JSON in, record in, mark in; directories synced in
-//     between.
+//     mark out, old entries out to old/, new entries in, JSON in, record in, mark in; directories
+//     synced in between.
 //  6. The attempt is renamed into .cairn-trash/, synced, and only then emptied.
 //
-// Recovery is 5 and 6 again. Readers take no lock: they see the record, or a decided attempt's
-// plan.
+// Recovery is 5 and 6 again. Readers take no lock: `snapshot.h` is what they see.
 #pragma once
 
 #include <chrono>
@@ -87,36 +83,5 @@ struct RecoveryReport {
   std::vector<std::string> removed;
 };
 Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const std::string& dest);
-
-enum class AttemptState : std::uint8_t { kAlive, kDead, kDecided };
-
-struct AttemptView {
-  std::string id;
-  AttemptState state = AttemptState::kDead;
-  std::string host;
-  std::int64_t process = 0;
-  std::string started;
-  std::vector<std::string> prefixes;
-};
-
-/// What a reader sees of a destination: taken without a lock, one consistent state.
-struct Snapshot {
-  std::optional<Record> record;  ///< the committed state; nothing: no file of ours decides here
-  /// Where an entry or manifest named in the record lies now, relative to the destination: its own
-  /// name, or below a decided attempt whose moves are not finished. REQUIRES: `name` comes from
-  /// `record`.
-  std::string locate(const std::string& name) const;
-  std::optional<std::string>
-      mark;  ///< text of metadata.json, in place or staged in a decided attempt
-  std::vector<AttemptView> attempts;
-  /// An undecided attempt of a dead writer lies inside that began before this mark was there.
-  bool torn = false;
-
-  std::vector<std::pair<std::string, std::string>>
-      moved;  ///< for locate(): entry and where it lies
-};
-
-/// `not_found` if `dest` is no directory; `corrupt` for a damaged record.
-Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& dest);
 
 }  // namespace cairn::inline checkpoint

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader sees of a destination: the record, or the plan of a decided attempt whose moves are
+// not finished.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cairn/checkpoint/record.h"
+#include "cairn/storage/local/file_system.h"
+
+namespace cairn::inline checkpoint {
+
+enum class AttemptState : std::uint8_t { kAlive, kDead, kDecided };
+
+struct AttemptView {
+  std::string id;
+  AttemptState state = AttemptState::kDead;
+  std::string host;
+  std::int64_t process = 0;
+  std::string started;
+  std::vector<std::string> prefixes;
+};
+
+/// What a reader sees of a destination: taken without a lock, one consistent state.
+struct Snapshot {
+  std::optional<Record> record;  ///< the committed state; nothing: no file of ours decides here
+  /// Where an entry or manifest named in the record lies now, relative to the destination: its own
+  /// name, or below a decided attempt whose moves are not finished. REQUIRES: `name` comes from
+  /// `record`.
+  std::string locate(const std::string& name) const;
+  std::optional<std::string>
+      mark;  ///< text of metadata.json, in place or staged in a decided attempt
+  std::vector<AttemptView> attempts;
+  /// An undecided attempt of a dead writer lies inside that began before this mark was there.
+  bool torn = false;
+
+  std::vector<std::pair<std::string, std::string>>
+      moved;  ///< for locate(): entry and where it lies
+};
+
+/// `not_found` if `dest` is no directory; `corrupt` for a damaged record.
+Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& dest);
+
+}  // namespace cairn::inline checkpoint
