@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Coordinator`: the processes of a job agree, in the foreground. `open.h` makes one from the
+// environment; `in_process.h`, `rendezvous.h` and `mpi.h` are the ways to meet.
+//
+// The commit of a save needs none of this: in the background ranks meet in the storage.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "cairn/async/deadline.h"
+#include "cairn/base/buffer.h"
+#include "cairn/base/result.h"
+
+namespace cairn::coord {
+
+/// Which of the job's processes this is: 0 <= rank < count.
+struct Place {
+  int rank = 0;
+  int count = 1;
+};
+
+/// Most ranks of a job (coord/bad-rank), longest phase in bytes (coord/bad-phase), and most bytes
+/// that one rank may send in one call (coord/payload-too-large).
+constexpr int kMaxRanks = 1 << 16;
+constexpr std::size_t kMaxPhase = 200;
+constexpr std::size_t kMaxPayload = 16u << 20;
+
+/// One rank's end. Every rank makes the same calls in the same order, with the same phase: a short
+/// text that names what the job is doing ("save 100"), for messages and as a check. Every call
+/// returns only after all ranks have come to it, so each is a barrier too.
+///
+/// Threading: confined; one call at a time, and `mpi.h` says from which thread. Ownership: bytes
+/// passed in are copied before the call returns.
+///
+/// Failure: rank 0 judges, and all ranks that it can reach get the same error.
+/// - `deadline_exceeded` (coord/late-ranks): some did not come before rank 0's deadline, or that of
+///   a rank that waits; names them and the phase in which they were last seen. A call ends at most
+///   kGrace after its own deadline: for so long a rank that gives up waits to hear from rank 0 who
+///   is late. If it hears nothing, rank 0 itself is named.
+/// - `failed_precondition` (coord/phase-mismatch): ranks came with another phase or to another
+///   operation; names both.
+/// - `cancelled` (coord/rank-failed): a rank could not take part, its storage failed for example;
+///   names it and says why.
+/// - `invalid_argument` (coord/bad-phase: empty, too long, or not printable UTF-8;
+///   coord/payload-too-large): refused before anybody hears of it; nothing has happened.
+///
+/// After any other error than invalid_argument a coordinator is dead: every later call returns
+/// `failed_precondition` (coord/dead) with the first error in it, at once. The others learn of it
+/// in the call they are in, or in their next. Make new ones to go on. A rank that hears of the
+/// error only after its grace, or dies, may see a call fail that succeeded for others.
+class Coordinator {
+ public:
+  static constexpr std::chrono::seconds kGrace{1};
+
+  virtual ~Coordinator() = default;
+
+  virtual int rank() const = 0;
+  virtual int count() const = 0;
+
+  /// Returns when all ranks are here.
+  virtual Result<void> barrier(std::string_view phase, Deadline deadline) = 0;
+  /// Rank 0's `bytes`, on every rank; those of the others are not looked at.
+  virtual Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) = 0;
+  /// On rank 0 the bytes of all ranks, by rank; on the others an empty list.
+  virtual Result<std::vector<Buffer>> gather(ByteSpan bytes, std::string_view phase,
+                                             Deadline deadline) = 0;
+};
+
+}  // namespace cairn::coord
