@@ -41,6 +41,7 @@ struct Checkpoint {
   std::string kind;
   std::vector<OpenedPrefix> prefixes;
   std::optional<Record> record;    ///< of ours
+  std::string version;             ///< of ours: for has_changed()
   std::vector<std::string> notes;  ///< for a person: torn attempts, what could not be checked
 
   /// The one that is meant: by name, or the only one. `not_found` (load/prefix-missing) and
@@ -53,8 +54,14 @@ struct Checkpoint {
 /// `.safetensors` file, its index, or a folder with parts. Reads metadata only; follows symbolic
 /// links; takes no lock and needs no write permission. `not_found` (checkpoint/not-found),
 /// `failed_precondition` (checkpoint/not-a-checkpoint, with what was looked for), `corrupt` and
-/// `unimplemented` as the parsers say.
+/// `unimplemented` as the parsers say. A commit that goes on meanwhile is waited out.
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime);
+
+/// Was anything committed there since it was opened? What then fails to be read, or reads as
+/// damaged, is read again after opening anew. Checkpoints of other systems never say so.
+bool has_changed(const Checkpoint& checkpoint, Runtime& runtime);
+/// So often at most: every time, a commit must have come between.
+constexpr int kMostReopenings = 100;
 
 /// All prefixes, or the one that is named. Errors of Checkpoint::prefix().
 Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,

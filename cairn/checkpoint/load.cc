@@ -127,16 +127,6 @@ Result<Loaded> load_plain(const OpenedPrefix& prefix, const LoadOptions& options
   return loaded;
 }
 
-// A commit that went on meanwhile shows as a file that is gone or a sum that does not fit, and as
-// another record.
-bool worth_another_try(const Error& error, const Checkpoint& before, const std::string& path,
-                       Runtime& runtime) {
-  if (!before.record || (error.code() != Code::kNotFound && error.code() != Code::kCorrupt))
-    return false;
-  const auto now = open_checkpoint(path, runtime);
-  return now && now->record && now->record->generation != before.record->generation;
-}
-
 }  // namespace
 
 Result<void> load_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
@@ -179,14 +169,10 @@ Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Ru
 }
 
 Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime) {
-  constexpr int kTries = 5;
-  for (int tried = 1;; ++tried) {
+  for (int reopened = 0;; ++reopened) {
     CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));
     auto loaded = load(checkpoint, options, runtime);
-    if (loaded || tried == kTries ||
-        !worth_another_try(loaded.error(), checkpoint, path, runtime)) {
-      return loaded;
-    }
+    if (loaded || reopened == kMostReopenings || !has_changed(checkpoint, runtime)) return loaded;
   }
 }
 

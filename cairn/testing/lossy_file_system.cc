@@ -108,6 +108,13 @@ class LossyFile final : public File {
     return fs_.locks_.try_emplace(id_, this).first->second == this;
   }
 
+  Result<bool> is_locked_elsewhere() override {
+    MutexLock lock(fs_.mutex_);
+    CAIRN_TRY(fs_.begin("lock", path_, false));
+    const auto held = fs_.locks_.find(id_);
+    return held != fs_.locks_.end() && held->second != this;
+  }
+
  private:
   Result<void> resize(const char* doing, std::uint64_t size, bool may_shrink) {
     MutexLock lock(fs_.mutex_);

@@ -18,14 +18,9 @@ bool is_attempt_name(const std::string& name) {
 }
 
 Result<AttemptState> writer_state(const Directory& dest, const std::string& file) {
-  auto open = dest.open_file(file, false);
-  if (!open) {
-    const Code code = open.error().code();
-    if (code == Code::kPermissionDenied) return AttemptState::kAlive;
-    return std::move(open).error();
-  }
-  CAIRN_TRY_ASSIGN(const bool taken, (*open)->try_lock());
-  return taken ? AttemptState::kDead : AttemptState::kAlive;
+  CAIRN_TRY_ASSIGN(const auto open, dest.fs().open(dest.handle(), file, {}));
+  CAIRN_TRY_ASSIGN(const bool held, open->is_locked_elsewhere());
+  return held ? AttemptState::kAlive : AttemptState::kDead;
 }
 
 Result<std::optional<FoundAttempt>> look_at(const Directory& dest, const std::string& name) {
@@ -73,6 +68,11 @@ Result<void> sync_decision(const Directory& dest, const std::string& attempt) {
 
 }  // namespace
 
+Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt) {
+  CAIRN_TRY(sync_decision(dest, attempt.directory));
+  return finish_attempt(dest, attempt.directory, *attempt.outcome);
+}
+
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const auto entries, dest.list());
   std::vector<FoundAttempt> attempts;
@@ -89,8 +89,7 @@ Result<RecoveryReport> recover_locked(const Directory& dest) {
   RecoveryReport report;
   for (const FoundAttempt& attempt : attempts) {
     if (attempt.view.state == AttemptState::kDecided) {
-      CAIRN_TRY(sync_decision(dest, attempt.directory));
-      CAIRN_TRY(finish_attempt(dest, attempt.directory, *attempt.outcome));
+      CAIRN_TRY(finish_decided(dest, attempt));
       report.finished.push_back(attempt.view.id);
     } else if (attempt.view.state == AttemptState::kDead) {
       CAIRN_TRY(discard_attempt(dest, attempt.directory));

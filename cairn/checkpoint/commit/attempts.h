@@ -21,9 +21,12 @@ struct FoundAttempt {
 };
 
 /// In the order of their names. One that cannot be read (it is being born or buried) is left out. A
-/// writer is dead when the lock on its attempt.json can be taken; who may not try counts it as
-/// alive.
+/// writer is dead when nobody holds the lock on its attempt.json.
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest);
+
+/// Makes the decision durable, which whoever took it may not have done, then does what follows from
+/// it. REQUIRES: the lock is held; attempt.outcome.
+Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt);
 
 /// REQUIRES: the lock is held. Finishes decided attempts, removes those of dead writers and what is
 /// in the trash.

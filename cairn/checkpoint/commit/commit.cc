@@ -53,6 +53,16 @@ std::string committed_by(const Record& record, std::string_view prefix) {
   return found != nullptr ? found->attempt : std::string();
 }
 
+/// Does another system's index know the prefix? One that cannot be read knows nothing.
+Result<bool> is_indexed(const Directory& dest, const std::string& prefix) {
+  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kIndexName), kMaxEformerIndexBytes));
+  if (!text) return false;
+  const auto index = parse_eformer_index(*text);
+  if (!index) return false;
+  if (prefix.empty()) return index->arrays.has_value();
+  return std::ranges::find(index->prefixes, prefix, &IndexedPrefix::name) != index->prefixes.end();
+}
+
 /// Names in the destination that are about to be replaced must be a checkpoint's: ours by the
 /// record, or another system's by the index or by being safetensors files.
 Result<void> check_replaceable(const Directory& dest, const std::string& name,
@@ -60,16 +70,8 @@ Result<void> check_replaceable(const Directory& dest, const std::string& name,
   CAIRN_TRY_ASSIGN(const bool there, dest.exists(name));
   if (!there || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"))
     return {};
-  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kIndexName), kMaxEformerIndexBytes));
-  const auto index = text ? parse_eformer_index(*text) : Error(Code::kNotFound, "index/none", "");
-  if (index) {
-    const bool listed = prefix.empty()
-                            ? index->arrays.has_value()
-                            : std::ranges::any_of(index->prefixes, [&](const IndexedPrefix& p) {
-                                return p.name == prefix;
-                              });
-    if (listed) return {};
-  }
+  CAIRN_TRY_ASSIGN(const bool listed, is_indexed(dest, prefix));
+  if (listed) return {};
   return Error(
       Code::kAlreadyExists, "commit/foreign-entry",
       fmt::format("{} exists and is no part of a checkpoint; nothing was touched: choose another "
@@ -80,7 +82,7 @@ Result<void> check_replaceable(const Directory& dest, const std::string& name,
 /// A link in the place of what we wrote was put there by somebody: neither it nor what it leads to
 /// is ours.
 Result<void> check_no_link(const Directory& dest, const std::string& name) {
-  const auto info = dest.fs().stat(nullptr, dest.path_of(name), false);
+  const auto info = dest.stat(name);
   if (!info || info->kind != storage::FileKind::kSymlink) return {};
   return Error(Code::kFailedPrecondition, "commit/symlink",
                fmt::format("{} is a symbolic link, and nothing is written or deleted through one; "
@@ -123,7 +125,7 @@ class FileAttempt final : public Attempt {
     born_ = true;
     CAIRN_TRY(dest_.sync());
     dest_.fs()
-        .remove_directory(nullptr, dest_.path_of(std::string(kTrashName)))
+        .remove_directory(dest_.handle(), std::string(kTrashName))
         .ignore_error("others' leftovers may lie in it");
     CAIRN_TRY_ASSIGN(data_, storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/new"),
                                                       {.private_directory = true}));
@@ -152,7 +154,7 @@ class FileAttempt final : public Attempt {
     CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest_));
     for (const FoundAttempt& other : attempts) {
       if (other.view.state != AttemptState::kDecided) continue;
-      CAIRN_TRY(finish_attempt(dest_, other.directory, *other.outcome));
+      CAIRN_TRY(finish_decided(dest_, other));
     }
     CAIRN_TRY_ASSIGN(const bool here, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
     if (here) return {};

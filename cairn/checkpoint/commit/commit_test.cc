@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // The crash tests of the commit: power cuts and kills after every operation, failures of every
-// operation.
+// operation, readers and other writers in between.
 #include "cairn/checkpoint/commit/commit.h"
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
+#include <thread>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/save.h"
+#include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/random_tree.h"
+#include "cairn/testing/temp_dir.h"
 
 namespace cairn {
 namespace {
@@ -42,16 +49,20 @@ SaveOptions options_of(const Case& test, std::uint64_t seed) {
   return options;
 }
 
-Result<SaveReport> save_seed(storage::FileSystem& fs, const Case& test, std::uint64_t seed) {
-  Runtime runtime({.threads = 1, .file_system = &fs});
-  return save_checkpoint({{"model", tree_of(seed)}, {"tx", tree_of(seed + 100)}}, "/run/c",
+/// Nobody waits for real: who holds a lock here does not let go while another runs.
+Result<SaveReport> save_seed(storage::FileSystem& fs, const Case& test, std::uint64_t seed,
+                             const std::string& path = "/run/c") {
+  testing::ManualClock clock;
+  Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
+  return save_checkpoint({{"model", tree_of(seed)}, {"tx", tree_of(seed + 100)}}, path,
                          options_of(test, seed), runtime);
 }
 
 /// Which save a reader sees: 0 for none. Fails the test for a mixture or an error.
-std::uint64_t seen(LossyFileSystem& fs, const std::string& when) {
+std::uint64_t seen(storage::FileSystem& fs, const std::string& when,
+                   const std::string& path = "/run/c") {
   Runtime runtime({.threads = 1, .file_system = &fs});
-  const auto checkpoint = open_checkpoint("/run/c", runtime);
+  const auto checkpoint = open_checkpoint(path, runtime);
   if (!checkpoint) {
     const std::string_view reason = checkpoint.error().reason();
     EXPECT_TRUE(reason == "checkpoint/not-found" || reason == "checkpoint/not-a-checkpoint")
@@ -156,6 +167,114 @@ TEST_P(Crash, RecoveryInterruptedTwiceStillEnds) {
     }
     if (HasFailure()) return;
   }
+}
+
+/// Which of the saves a load by path gives, which may open the checkpoint several times.
+std::uint64_t loaded_seed(storage::FileSystem& fs, const std::string& path,
+                          std::uint64_t last_seed) {
+  Runtime runtime({.threads = 1, .file_system = &fs});
+  const auto model = load(path, {.prefix = "model"}, runtime);
+  if (!model) {
+    ADD_FAILURE() << model.error().to_string();
+    return 0;
+  }
+  for (std::uint64_t seed = 1; seed <= last_seed; ++seed) {
+    if (difference(model->tree, tree_of(seed)).empty()) return seed;
+  }
+  ADD_FAILURE() << "neither the old nor a new checkpoint";
+  return 0;
+}
+
+TEST_P(Crash, ASaveAtAnyOperationOfAReaderIsNotNoticed) {
+  bool reached = true;
+  for (std::size_t n = 0; reached; ++n) {
+    const auto disk = base_.after_power_cut();
+    reached = false;
+    const auto reading = testing::interpose(*disk, [&](std::size_t operation) {
+      if (operation != n) return;
+      reached = true;
+      ASSERT_TRUE(save_seed(*disk, GetParam(), 2));
+    });
+    EXPECT_NE(loaded_seed(*reading, "/run/c", 2), 0u) << "saved at operation " << n;
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Crash, AnotherSaveAtAnyOperationOfASaveLeavesOneOfThem) {
+  bool reached = true;
+  for (std::size_t n = 0; reached; ++n) {
+    const auto disk = base_.after_power_cut();
+    Result<SaveReport> inner = Error(Code::kInternal, "unset", "");
+    reached = false;
+    const auto writing = testing::interpose(*disk, [&](std::size_t operation) {
+      if (operation != n) return;
+      reached = true;
+      inner = save_seed(*disk, GetParam(), 3);
+    });
+    const auto outer = save_seed(*writing, GetParam(), 2);
+    const std::string when = "saved at operation " + std::to_string(n);
+    const std::uint64_t found = seen(*disk, when);
+    EXPECT_TRUE((outer && found == 2) || (inner && found == 3)) << when << ": found " << found;
+    if (!outer) {
+      EXPECT_EQ(outer.error().reason(), "commit/prefix-changed");
+      EXPECT_EQ(found, 3u);
+    }
+    if (reached && !inner) {
+      EXPECT_EQ(inner.error().reason(), "commit/lock-timeout");
+      EXPECT_NE(inner.error().message().find("process"), std::string::npos);
+    }
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Crash, ARealProcessKilledAtAnyOperationLeavesTheOldOrTheNew) {
+  testing::TempDir run;
+  const std::string path = run / "c";
+  storage::FileSystem& disk = storage::posix_file_system();
+  ASSERT_TRUE(save_seed(disk, GetParam(), 1, path));
+  bool killed = true;
+  for (std::size_t n = 0; killed; ++n) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const auto deadly = testing::interpose(disk, [&](std::size_t operation) {
+        if (operation == n) ::kill(::getpid(), SIGKILL);
+      });
+      ::_exit(save_seed(*deadly, GetParam(), 2, path) ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    killed = WIFSIGNALED(status);
+    EXPECT_TRUE(killed || WEXITSTATUS(status) == 0);
+    const std::string when = "killed at operation " + std::to_string(n);
+    const std::uint64_t found = seen(disk, when, path);
+    EXPECT_TRUE(found == 2 || (killed && found == 1)) << when << ": found " << found;
+    const auto again = save_seed(disk, GetParam(), 1, path);
+    ASSERT_TRUE(again) << when << ": " << again.error().to_string();
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(Crash, AReaderInALoopNeverSeesAnErrorOrAMixture) {
+  testing::TempDir run;
+  const std::string path = run / "c";
+  storage::FileSystem& disk = storage::posix_file_system();
+  ASSERT_TRUE(save_seed(disk, GetParam(), 1, path));
+  constexpr std::uint64_t kSaves = 100;
+  std::atomic<bool> done = false;
+  std::thread reader([&] {
+    std::uint64_t last = 1;
+    while (!done && !HasFailure()) {
+      const std::uint64_t found = loaded_seed(disk, path, kSaves);
+      EXPECT_GE(found, last) << "an older one came back";
+      last = found;
+    }
+  });
+  for (std::uint64_t seed = 2; seed <= kSaves; ++seed) {
+    EXPECT_TRUE(save_seed(disk, GetParam(), seed, path));
+  }
+  done = true;
+  reader.join();
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, Crash,

@@ -64,8 +64,12 @@ Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool
   return Directory(fs, path, std::move(handle));
 }
 
+Result<storage::FileInfo> Directory::stat(const std::string& name) const {
+  return fs_->stat(handle_.get(), name, false);
+}
+
 Result<bool> Directory::exists(const std::string& name) const {
-  const auto info = fs_->stat(handle_.get(), name, false);
+  const auto info = stat(name);
   if (info) return true;
   if (is_missing(info.error())) return false;
   return info.error();
@@ -139,7 +143,7 @@ Result<void> Directory::sync(const std::string& name) const {
 }
 
 Result<void> Directory::remove_tree(const std::string& name) const {
-  const auto info = fs_->stat(handle_.get(), name, false);
+  const auto info = stat(name);
   if (!info) return is_missing(info.error()) ? Result<void>() : info.error();
   if (info->kind != FileKind::kDirectory) return fs_->remove_file(handle_.get(), name);
   CAIRN_TRY_ASSIGN(const auto entries, list(name));
@@ -147,29 +151,40 @@ Result<void> Directory::remove_tree(const std::string& name) const {
   return fs_->remove_directory(handle_.get(), name);
 }
 
+namespace {
+
+// The lock, or nothing if somebody else has it, or if it lies on a file that is no longer the one
+// at its name: whoever unlinked the lock by hand made a second one.
+Result<std::unique_ptr<File>> try_acquire(const Directory& directory, const std::string& name) {
+  CAIRN_TRY_ASSIGN(auto file, directory.open_file(name, true));
+  auto locked = file->try_lock();
+  if (!locked) {
+    if (locked.error().reason() != "fs/unsupported") return std::move(locked).error();
+    return Error(
+        Code::kFailedPrecondition, "commit/locks-unsupported",
+        fmt::format("{} lies on a file system without file locks, so two writers could not be kept "
+                    "apart; save to another file system",
+                    directory.path()));
+  }
+  if (!*locked) return std::unique_ptr<File>();
+  CAIRN_TRY_ASSIGN(const auto mine, file->info());
+  const auto there = directory.stat(name);
+  if (!there && !is_missing(there.error())) return there.error();
+  if (!there || mine.inode != there->inode || mine.device != there->device)
+    return std::unique_ptr<File>();
+  return file;
+}
+
+}  // namespace
+
 Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& clock,
                                              std::chrono::nanoseconds timeout) {
   const std::string name(kLockName);
   const auto deadline = clock.monotonic() + timeout;
   std::chrono::nanoseconds wait = std::chrono::milliseconds(1);
   while (true) {
-    CAIRN_TRY_ASSIGN(auto file, directory.open_file(name, true));
-    auto locked = file->try_lock();
-    if (!locked) {
-      if (locked.error().reason() != "fs/unsupported") return std::move(locked).error();
-      return Error(
-          Code::kFailedPrecondition, "commit/locks-unsupported",
-          fmt::format(
-              "{} lies on a file system without file locks, so two writers could not be kept "
-              "apart; save to another file system",
-              directory.path()));
-    }
-    if (*locked) {
-      // Whoever unlinked the lock by hand made a second one: only the file at the name counts.
-      CAIRN_TRY_ASSIGN(const auto mine, file->info());
-      CAIRN_TRY_ASSIGN(const auto there,
-                       directory.fs().stat(nullptr, directory.path_of(name), false));
-      if (mine.inode != there.inode || mine.device != there.device) continue;
+    CAIRN_TRY_ASSIGN(auto file, try_acquire(directory, name));
+    if (file) {
       const ProcessName self = this_process();
       const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
       CAIRN_TRY(file->truncate(0));

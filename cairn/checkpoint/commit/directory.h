@@ -25,10 +25,13 @@ class Directory {
 
   storage::FileSystem& fs() const { return *fs_; }
   const std::string& path() const { return path_; }
+  const storage::File* handle() const { return handle_.get(); }
   /// The path of something below it, for messages and stores.
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
   Result<bool> exists(const std::string& name) const;
+  /// Of a link itself. `not_found`.
+  Result<storage::FileInfo> stat(const std::string& name) const;
   Result<std::vector<storage::DirEntry>> list(const std::string& name = ".") const;
   /// Nothing if it is not there. `corrupt` (checkpoint/file-too-large) above `limit`.
   Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) const;

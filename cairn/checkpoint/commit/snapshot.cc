@@ -52,6 +52,15 @@ std::string Snapshot::locate(const std::string& name) const {
   return name;
 }
 
+std::string Snapshot::version() const {
+  std::string text = std::to_string(record ? record->generation : 0);
+  for (const AttemptView& attempt : attempts) {
+    if (attempt.state == AttemptState::kDecided) text += " " + attempt.id;
+  }
+  for (const auto& [entry, place] : moved) text += " " + place;
+  return text;
+}
+
 Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path) {
   CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));

@@ -40,6 +40,9 @@ struct Snapshot {
 
   std::vector<std::pair<std::string, std::string>>
       moved;  ///< for locate(): entry and where it lies
+
+  /// Differs from that of another snapshot if anything was committed or moved between the two.
+  std::string version() const;
 };
 
 /// `not_found` if `dest` is no directory; `corrupt` for a damaged record.

@@ -165,7 +165,10 @@ Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& o
   Verifier verifier(runtime);
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
   for (const OpenedPrefix* prefix : prefixes) verifier.add(*prefix);
-  return verifier.run(options.progress);
+  CAIRN_TRY_ASSIGN(auto report, verifier.run(options.progress));
+  if (report.damages.empty() || !has_changed(checkpoint, runtime)) return report;
+  CAIRN_TRY_ASSIGN(const Checkpoint now, open_checkpoint(checkpoint.path, runtime));
+  return verify(now, options, runtime);
 }
 
 }  // namespace cairn::inline checkpoint

@@ -36,7 +36,7 @@ struct VerifyOptions {
 
 /// Arrays with sums: every block against its CRC, array metadata and part headers against the
 /// manifest. Arrays of other systems: that every chunk decodes. Damage is no error of the call: it
-/// is the answer.
+/// is the answer. Where the checkpoint was replaced meanwhile, the new one is verified instead.
 Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
                             Runtime& runtime);
 

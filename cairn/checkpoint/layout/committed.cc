@@ -87,6 +87,7 @@ Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& ru
   if (!snapshot.record) return std::optional<Checkpoint>();
   Checkpoint checkpoint;
   checkpoint.record = snapshot.record;
+  checkpoint.version = snapshot.version();
   std::vector<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
     CAIRN_TRY_ASSIGN(auto prefix, open_prefix(place, snapshot, recorded, runtime).in([&] {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/open.h"
 #include "cairn/tree/flatten.h"
@@ -144,14 +145,36 @@ Result<bool> is_file(const Uri& uri, Runtime& runtime) {
   return Error(Code::kNotFound, "checkpoint/not-found", fmt::format("{} does not exist", uri.path));
 }
 
+Result<Checkpoint> open_once(const Uri& uri, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
+  return file ? open_file(uri, runtime) : open_directory(uri, runtime);
+}
+
+/// Of a checkpoint of ours; nothing for anything else.
+std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
+  if (uri.scheme != "file") return std::nullopt;
+  const auto snapshot = take_snapshot(runtime.file_system(), uri.path);
+  return snapshot && snapshot->record ? std::optional(snapshot->version()) : std::nullopt;
+}
+
 }  // namespace
 
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
-  return (file ? open_file(uri, runtime) : open_directory(uri, runtime)).in([&] {
-    return "opening " + path;
-  });
+  std::optional<std::string> failed_at;
+  for (int reopened = 0;; ++reopened) {
+    auto opened = open_once(uri, runtime).in([&] { return "opening " + path; });
+    if (opened || reopened == kMostReopenings) return opened;
+    // Nobody committed between two failures: it is not a commit that makes it fail.
+    const auto version = current_version(uri, runtime);
+    if (!version || version == failed_at) return opened;
+    failed_at = version;
+  }
+}
+
+bool has_changed(const Checkpoint& checkpoint, Runtime& runtime) {
+  const auto uri = parse_uri(checkpoint.path);
+  return uri && checkpoint.record && current_version(*uri, runtime) != checkpoint.version;
 }
 
 }  // namespace cairn::inline checkpoint

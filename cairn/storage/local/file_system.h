@@ -69,6 +69,9 @@ class File {
   /// Exclusive lock of this open file (OFD), held until close. False: somebody else has it.
   /// fs/unsupported where the mount has no locks. REQUIRES: opened with kReadWrite.
   virtual Result<bool> try_lock() = 0;
+  /// Does another open file hold the lock? Takes nothing, so that looking disturbs nobody, and
+  /// needs no right to write. fs/unsupported as try_lock().
+  virtual Result<bool> is_locked_elsewhere() = 0;
 };
 
 struct SpaceInfo {

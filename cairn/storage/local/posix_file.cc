@@ -33,6 +33,13 @@ bool kernel_reports_batch_errors() {
   return answer;
 }
 
+struct flock whole_file_lock() {
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
 }  // namespace
 
 FileKind kind_of(mode_t mode) {
@@ -125,13 +132,19 @@ bool PosixFile::can_sync_file_system() const {
 }
 
 Result<bool> PosixFile::try_lock() {
-  struct flock lock{};
-  lock.l_type = F_WRLCK;
-  lock.l_whence = SEEK_SET;
+  struct flock lock = whole_file_lock();
   if (retried([&] { return ::fcntl(fd(), F_OFD_SETLK, &lock); }) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
   if (errno == EINVAL) errno = ENOLCK;
   return fail("lock");
+}
+
+Result<bool> PosixFile::is_locked_elsewhere() {
+  struct flock lock = whole_file_lock();
+  if (retried([&] { return ::fcntl(fd(), F_OFD_GETLK, &lock); }) == 0)
+    return lock.l_type != F_UNLCK;
+  if (errno == EINVAL) errno = ENOLCK;
+  return fail("look for the lock of");
 }
 
 // Offsets are signed in the kernel.

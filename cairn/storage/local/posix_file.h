@@ -43,6 +43,7 @@ class PosixFile final : public File {
   Result<void> sync_file_system() override;
   bool can_sync_file_system() const override;
   Result<bool> try_lock() override;
+  Result<bool> is_locked_elsewhere() override;
 
  private:
   Result<void> check_range(std::uint64_t offset, std::uint64_t size, std::string_view doing) const;

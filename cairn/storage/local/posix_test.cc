@@ -196,6 +196,18 @@ TEST_F(Posix, LocksBelongToTheOpenFile) {
   EXPECT_TRUE(must(second->try_lock()));
 }
 
+TEST_F(Posix, LooksForALockWithoutTakingIt) {
+  auto holder = open("lock", kNew);
+  const auto looker = open("lock");
+  EXPECT_FALSE(must(looker->is_locked_elsewhere()));
+  EXPECT_TRUE(must(holder->try_lock()));
+  EXPECT_TRUE(must(looker->is_locked_elsewhere()));
+  EXPECT_FALSE(must(holder->is_locked_elsewhere()));
+  holder.reset();
+  EXPECT_FALSE(must(looker->is_locked_elsewhere()));
+  EXPECT_TRUE(must(open("lock", kExisting)->try_lock()));
+}
+
 TEST_F(Posix, DoesNotWaitForAPipe) {
   ASSERT_EQ(::mkfifo((dir_ / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(must(open("pipe")->info()).kind, FileKind::kOther);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file system on top of another that tells of every operation before it happens: to kill the
+// process there, to let somebody else run in between, to count.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "cairn/storage/local/file_system.h"
+
+namespace cairn::testing {
+
+/// `before` is called with the number of the operation, from 0; from whichever thread does it, not
+/// for operations on another file system. `under` must outlive the result.
+std::unique_ptr<storage::FileSystem> interpose(storage::FileSystem& under,
+                                               std::function<void(std::size_t)> before);
+
+}  // namespace cairn::testing
