@@ -33,7 +33,7 @@ constexpr std::size_t kMaxPayload = 16u << 20;
 /// returns only after all ranks have come to it, so each is a barrier too.
 ///
 /// Threading: confined; one call at a time, and `mpi.h` says from which thread. Ownership: bytes
-/// passed in are copied before the call returns.
+/// passed in are copied; those that come out are immutable.
 ///
 /// Failure: rank 0 judges, and all ranks that it can reach get the same error.
 /// - `deadline_exceeded` (coord/late-ranks): some did not come before rank 0's deadline, or that of
@@ -45,12 +45,13 @@ constexpr std::size_t kMaxPayload = 16u << 20;
 /// - `cancelled` (coord/rank-failed): a rank could not take part, its storage failed for example;
 ///   names it and says why.
 /// - `invalid_argument` (coord/bad-phase: empty, too long, or not printable UTF-8;
-///   coord/payload-too-large): refused before anybody hears of it; nothing has happened.
+///   coord/payload-too-large) and `resource_exhausted` (base/out-of-memory): refused before
+///   anybody hears of it; nothing has happened, and the others still wait.
 ///
-/// After any other error than invalid_argument a coordinator is dead: every later call returns
+/// After any of the first three a coordinator is dead: every later call returns
 /// `failed_precondition` (coord/dead) with the first error in it, at once. The others learn of it
-/// in the call they are in, or in their next. Make new ones to go on. A rank that hears of the
-/// error only after its grace, or dies, may see a call fail that succeeded for others.
+/// in the call they are in, or in their next. Make new ones to go on. A call that succeeds for some
+/// may fail for a rank that hears of it only after its grace.
 class Coordinator {
  public:
   static constexpr std::chrono::seconds kGrace{1};

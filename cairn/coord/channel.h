@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Channel`: how messages get from the ranks to rank 0 and back. `meeting.h` makes a coordinator of
+// one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cairn/base/buffer.h"
+#include "cairn/base/clock.h"
+#include "cairn/coord/coordinator.h"
+
+namespace cairn::coord {
+
+enum class Operation : std::uint8_t { kBarrier, kBroadcast, kGather };
+enum class Outcome : std::uint8_t { kDone, kLate, kMismatch, kFailed };
+
+/// From a rank to rank 0: "I am in this call", or with another outcome than kDone, "I give up".
+/// From rank 0 to all: how the call ended.
+struct Message {
+  std::uint64_t call = 0;  ///< how many calls the rank has made, this one included
+  Operation operation = Operation::kBarrier;
+  std::string phase = {};
+  Outcome outcome = Outcome::kDone;
+  std::string text = {};  ///< of the error; empty for kDone
+  Buffer payload = {};    ///< immutable
+};
+
+struct Received {
+  int from = 0;
+  Message message = {};
+};
+
+/// One rank's end. Threading: confined. `unavailable` errors are worth another try; after others
+/// nothing more will come.
+class Channel {
+ public:
+  virtual ~Channel() = default;
+
+  virtual Place place() const = 0;
+  virtual Clock& clock() = 0;
+
+  /// To all others from rank 0, to rank 0 from the others; waits for nobody. Takes the place of
+  /// what was sent before.
+  virtual Result<void> send(const Message& message) = 0;
+  /// What the ranks `from` sent for `call` or a later one, if it is there, and what anybody sent
+  /// who gives up; may give the same message again. Waits for nobody.
+  virtual Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from) = 0;
+  /// Returns after `span`, or earlier if there may be something new.
+  virtual void wait(std::chrono::nanoseconds span) = 0;
+};
+
+}  // namespace cairn::coord
