@@ -2,7 +2,6 @@
 #include "cairn/cli/terminal.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -11,7 +10,7 @@
 #include <unistd.h>
 
 #include "cairn/base/bytes.h"
-#include "cairn/base/human.h"
+#include "cairn/base/progress_bar.h"
 #include "cairn/cli/exit_codes.h"
 
 namespace cairn::cli {
@@ -34,60 +33,6 @@ std::size_t width_of(std::string_view text) {
 /// Less than this is done before anybody could wonder. Lines stay on the screen, a bar does not.
 constexpr std::uint64_t kWorthABar = 32 * kMiB;
 constexpr std::uint64_t kWorthLines = 256 * kMiB;
-
-/// State of one bar, shared by the copies of its sink.
-class Bar {
- public:
-  Bar(std::string what, bool terminal) : what_(std::move(what)), terminal_(terminal) {}
-
-  void update(std::uint64_t done, std::uint64_t total) {
-    const auto now = std::chrono::steady_clock::now();
-    if (total < (terminal_ ? kWorthABar : kWorthLines)) return;
-    const bool last = done >= total;
-    if (terminal_) {
-      if (!last && now - drawn_ < std::chrono::milliseconds(80)) return;
-      drawn_ = now;
-      draw(done, total, now);
-      if (last && !ended_) std::fputs("\n", stderr);
-      ended_ = last;
-      return;
-    }
-    const std::uint64_t tenth = total == 0 ? 10 : done * 10 / total;
-    if (tenth == tenth_ || ended_) return;
-    tenth_ = tenth;
-    ended_ = last;
-    std::fputs(fmt::format("{} {:3}% {} of {}\n", what_, tenth * 10, format_bytes(done),
-                           format_bytes(total))
-                   .c_str(),
-               stderr);
-  }
-
- private:
-  void draw(std::uint64_t done, std::uint64_t total,
-            std::chrono::steady_clock::time_point now) const {
-    const double seconds = std::chrono::duration<double>(now - began_).count();
-    const double share = total == 0 ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
-    const double rate = seconds > 0 ? static_cast<double>(done) / seconds : 0;
-    const double left = rate > 0 ? static_cast<double>(total - done) / rate : 0;
-    constexpr int kWidth = 28;
-    const int full = static_cast<int>(share * kWidth);
-    std::string bar;
-    for (int i = 0; i < kWidth; ++i) bar += i < full ? "\u2588" : "\u2591";
-    const std::string text = fmt::format(
-        "\r{:<10} {} {:3.0f}%  {} of {}  {}/s  {}\x1b[K", what_, bar, share * 100,
-        format_bytes(done), format_bytes(total), format_bytes(static_cast<std::uint64_t>(rate)),
-        done >= total ? fmt::format("{:.1f} s", seconds) : fmt::format("{:.0f} s left", left));
-    std::fputs(text.c_str(), stderr);
-    std::fflush(stderr);
-  }
-
-  const std::string what_;
-  const bool terminal_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point drawn_;
-  std::uint64_t tenth_ = 11;
-  bool ended_ = false;
-};
 
 }  // namespace
 
@@ -130,8 +75,12 @@ int Terminal::fail(const Error& error) const {
 
 ProgressSink Terminal::progress(std::string_view what) const {
   if (json_) return {};
-  const auto bar = std::make_shared<Bar>(std::string(what), error_tty_);
-  return [bar](std::uint64_t done, std::uint64_t total) { bar->update(done, total); };
+  const auto bar = std::make_shared<ProgressBar>(
+      std::string(what), ProgressStyle{.terminal = error_tty_, .lines = 10});
+  const std::uint64_t worth = error_tty_ ? kWorthABar : kWorthLines;
+  return [bar, worth](std::uint64_t done, std::uint64_t total) {
+    if (total >= worth) std::fputs(bar->update(done, total).c_str(), stderr);
+  };
 }
 
 std::string counted(std::uint64_t number, std::string_view what) {
