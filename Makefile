@@ -12,7 +12,7 @@ build:  ## the library and the command, at build/bin/cairn
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build  ## a small story: save, look, damage, find, restore
+demo: build  ## a small story: save, look, be killed, resume, find damage, compare
 	@examples/demo/run.sh
 
 check:  ## format, sizes, names and other rules of the sources; quick

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What Cairn does, as a story: save, look, be killed, resume, be damaged, find it, convert.
+# What Cairn does, as a story: save, look, be killed, resume, be damaged, find it, mend it, compare.
 # examples/demo/run.sh [BIN]: the folder of the programs, build/bin if it is not given.
 set -euo pipefail
 exec 2>&1
@@ -12,12 +12,13 @@ cd "$work"
 
 bold='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
-say() { printf '\n%s-- %s%s\n' "$bold" "$*" "$plain"; }
+chapter=0
+say() { printf '\n%s%d. %s%s\n\n' "$bold" $((++chapter)) "$*" "$plain"; }
 run() {
   printf '$ %s\n' "$*"
   "$@"
 }
-# finds COMMAND...: the same for a command that must find damage or a difference.
+# finds COMMAND...: the same for a command that must find damage.
 finds() {
   local status=0
   run "$@" || status=$?
@@ -25,47 +26,46 @@ finds() {
   [ "$status" -eq 1 ]
 }
 
-say 'A training job saves its state twice: model and optimizer, in one act.'
-run cairn_demo_train run 100 512
-run cairn_demo_train run 200 512
-run cairn ls run
+say 'A training job saves its state: a small llama in bfloat16, as zarr v2 and as safetensors.'
+run cairn_demo_train job 100
 
 say 'What is in it? Only metadata is read.'
-run cairn show run/run-200 --depth 2
+run cairn show job/zarr2/run-100 --depth 3
 
-say 'A few numbers of a 1 MiB array: only the blocks that hold them are read.'
-run cairn cat run/run-200 model.layers.0.kernel --slice 0:2,0:4
+say 'The job goes on. In the middle of its next save it is killed with kill -9.'
+mkfifo lines
+printf '$ cairn_demo_train job 200 & kill -9 $!\n'
+cairn_demo_train job 200 --wait-halfway >lines &
+trainer=$!
+while read -r line && [ "$line" != halfway ]; do printf '%s\n' "$line"; done <lines
+kill -9 $trainer
+status=0
+wait $trainer 2>/dev/null || status=$?
+printf '(exit status %d)\n' "$status"
+[ "$status" -eq 137 ]
+run cairn ls job/zarr2
 
-say 'The next save is larger, and in its middle the job is killed with kill -9.'
-mkfifo progress
-cairn_demo_train run 300 4096 >progress &
-job=$!
-grep -m 1 saving <progress
-kill -9 $job 2>/dev/null || true
-wait $job 2>/dev/null || true
-run cairn ls run
+say 'What was saved before is whole, and the job resumes from there.'
+run cairn verify job/zarr2/run-100
+run cairn_demo_train job 200
 
-say 'What was saved before is whole, and the job goes on from there.'
-run cairn verify run/run-200
-run cairn_demo_train run 300 512
-
-chunk=run/run-300/model/layers/2/kernel/0.0
-say "A disk loses one bit of $chunk. Verifying names the place."
-byte=$(od -An -tu1 -j77777 -N1 $chunk)
-poke() { printf "\\x$(printf %02x "$1")" | dd of=$chunk bs=1 seek=77777 conv=notrunc status=none; }
+leaf=layers.2.mlp.up
+file=job/zarr2/run-200/model/${leaf//.//}/0.0
+say "A disk loses one bit of $leaf. Verifying names the leaf and the chunk."
+byte=$(od -An -tu1 -j77777 -N1 "$file")
+poke() { printf "\\x$(printf %02x "$1")" | dd of="$file" bs=1 seek=77777 conv=notrunc status=none; }
 poke $((byte ^ 1))
-finds cairn verify run/run-300
+finds cairn verify job/zarr2/run-200
 
 say 'Reading never gives a wrong number; what is whole still comes.'
-finds cairn stats run/run-300 layers.2
-run cairn stats run/run-300 layers.3
+finds cairn stats job/zarr2/run-200 $leaf
+run cairn stats job/zarr2/run-200 layers.2.mlp.down
 
-say 'The bit comes back. In safetensors for others, in equal parts: the same numbers?'
+say 'The bit comes back, and all is well again.'
 poke "$byte"
-run cairn convert run/run-300 parts --shard-size 2MiB
-run cairn diff run/run-300 parts
+run cairn verify job/zarr2/run-200
 
-say 'One file of half the size, for somebody who wants bfloat16.'
-run cairn convert run/run-300 model.safetensors --prefix model --dtype bfloat16
+say 'Two formats, one state: are they equal, number by number?'
+run cairn diff job/zarr2/run-200 job/safetensors/run-200
 
 printf '\nThat was all. `cairn --help` has the rest.\n'
