@@ -96,6 +96,7 @@ class Meeting final : public Coordinator {
   const Place place_;
   std::uint64_t calls_ = 0;
   std::string seen_;     ///< phase of the last call that all ranks were in
+  Buffer last_payload_;  ///< rank 0: of the last verdict
   std::string trouble_;  ///< why the last look found nothing, if it failed
   std::optional<Error> dead_;
 };
@@ -127,6 +128,8 @@ Result<Meeting::Payloads> Meeting::meet(Operation operation, std::string_view ph
 Result<Meeting::Payloads> Meeting::preside(const Message& call, Deadline deadline) {
   RollCall roll(call, count(), seen_);
   Message verdict = judge(roll, call.call, deadline);
+  if (verdict.outcome != Outcome::kDone) verdict.payload = last_payload_;
+  last_payload_ = verdict.payload;
   const auto sent = send(verdict, passed(deadline) ? grace() : deadline);
   if (verdict.outcome == Outcome::kDone && !sent) {
     verdict = roll.fail(0, sent.error().to_string());
@@ -165,8 +168,10 @@ Result<Meeting::Payloads> Meeting::attend(const Message& call, Deadline deadline
     return Error(Code::kDeadlineExceeded, "coord/late-ranks",
                  late_text(kRankZero, call, seen_, "the deadline") + trouble_);
   }
-  if ((*heard)->outcome != Outcome::kDone) return error_of(**heard);
-  return Payloads(1, std::move((*heard)->payload));
+  Message& verdict = **heard;
+  const bool about_this_call = verdict.call == call.call;
+  if (about_this_call && verdict.outcome != Outcome::kDone) return error_of(verdict);
+  return Payloads(1, std::move(verdict.payload));
 }
 
 Result<std::optional<Message>> Meeting::hear_verdict(const Message& call, Deadline deadline) {
