@@ -44,7 +44,7 @@ std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
 void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
   const std::size_t item = item_size(array_.dtype());
   for (const Shard& shard : array_.shards()) {
-    const Box& held = array_.box_of(shard);
+    const Box held = array_.box_of(shard);
     const Box common = box.intersect(held);
     if (common.empty()) continue;
     const Array part = shard.data.slice(common.relative_to(held.begin));

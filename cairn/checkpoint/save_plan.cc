@@ -2,7 +2,6 @@
 #include "cairn/checkpoint/save_plan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,33 +41,11 @@ Index smallest_factor(Index value) {
   return value;
 }
 
-struct Cuts {
-  Shape step;              // greatest size that divides all cuts of each dimension
-  std::vector<bool> free;  // no cut inside: chunks may hang over the end
-};
-
-Cuts find_cuts(const Shape& shape, const std::vector<Placement>& placements) {
-  Cuts cuts{Shape(shape.size(), 0), std::vector<bool>(shape.size(), true)};
-  for (const Placement& placement : placements) {
-    for (std::size_t d = 0; d < cuts.step.size(); ++d) {
-      for (const Index at : {placement.box.begin[d], placement.box.end[d]}) {
-        if (at == 0 || at == shape[d]) continue;
-        cuts.step[d] = std::gcd(cuts.step[d], at);
-        cuts.free[d] = false;
-      }
-    }
-  }
-  for (std::size_t d = 0; d < cuts.step.size(); ++d) {
-    if (cuts.free[d]) cuts.step[d] = std::max<Index>(shape[d], 1);
-  }
-  return cuts;
-}
-
 // Splits the outermost free dimension first, so that a chunk stays one run of the caller's memory;
 // then halves (or thirds, ...) of the others. Returns false when nothing is left to split.
-bool split_once(const Cuts& cuts, Shape& chunk, std::uint64_t pieces) {
+bool split_once(const std::vector<Cut>& cuts, Shape& chunk, std::uint64_t pieces) {
   for (std::size_t d = 0; d < chunk.size(); ++d) {
-    if (!cuts.free[d] || chunk[d] == 1) continue;
+    if (!cuts[d].free || chunk[d] == 1) continue;
     const auto parts =
         static_cast<Index>(std::min<std::uint64_t>(pieces, static_cast<std::uint64_t>(chunk[d])));
     chunk[d] = ceil_div(chunk[d], parts);
@@ -95,12 +72,14 @@ Result<void> check_dtype(DType dtype, std::string_view layout) {
 
 }  // namespace
 
-Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement>& placements,
+Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
                                  std::size_t item_size, std::uint64_t chunk_bytes) {
-  const Cuts cuts = find_cuts(shape, placements);
-  Shape chunk = cuts.step;
+  const std::vector<Cut> cuts = sharding.cuts(shape);
+  Shape chunk;
+  chunk.reserve(cuts.size());
+  for (const Cut& cut : cuts) chunk.push_back(cut.step);
   const bool small = bytes_of(chunk, item_size) < kSmallestForcedChunk;
-  if (small && chunk_count(shape, chunk) > kMostChunksPerBox * placements.size() + 1) {
+  if (small && chunk_count(shape, chunk) > kMostChunksPerBox * sharding.groups(shape).size()) {
     return Error(
         Code::kInvalidArgument, "plan/uneven-cuts",
         fmt::format(
@@ -116,8 +95,7 @@ Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement
 }
 
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
-                                const std::vector<Placement>& placements,
-                                const PlanOptions& options) {
+                                const Sharding& sharding, const PlanOptions& options) {
   PlannedArray planned{path, nullptr, {}, {}};
   format::StoredArray& stored = planned.stored;
   stored.dtype = dtype;
@@ -132,7 +110,7 @@ Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& s
     stored.codec = options.codec;
     CAIRN_TRY_ASSIGN(
         stored.chunk_shape,
-        choose_chunk_shape(shape, placements, item_size(stored.dtype), options.chunk_bytes)
+        choose_chunk_shape(shape, sharding, item_size(stored.dtype), options.chunk_bytes)
             .in(place));
   } else {
     stored.one_object = true;
@@ -151,7 +129,7 @@ Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leav
     const auto* array = std::get_if<ShardedArray>(&leaf.leaf);
     if (array == nullptr) continue;
     CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, array->dtype(), array->shape(),
-                                              array->placements(), options));
+                                              array->sharding(), options));
     planned.source = memory_source(*array, planned.stored.dtype);
     arrays.push_back(std::move(planned));
   }

@@ -26,9 +26,9 @@ struct PlanOptions {
 
 /// A chunk shape that no two boxes share and that is at most `chunk_bytes` large if it can be:
 /// every cut between boxes falls between chunks. Where boxes leave a dimension whole, chunks may
-/// hang over its end; elsewhere they divide the box. No placements: one box. `invalid_argument`
-/// (plan/uneven-cuts): the cuts force many chunks under 64 KiB.
-Result<Shape> choose_chunk_shape(const Shape& shape, const std::vector<Placement>& placements,
+/// hang over its end; elsewhere they divide the box. `invalid_argument` (plan/uneven-cuts): the
+/// cuts force many chunks under 64 KiB. REQUIRES: sharding.check(shape).
+Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
                                  std::size_t item_size, std::uint64_t chunk_bytes);
 
 /// An array and how it will lie in the store; `stored.key` and offset are set by the layout.
@@ -42,8 +42,7 @@ struct PlannedArray {
 /// Everything but the source. `invalid_argument`: zarr2/dtype-unsupported,
 /// safetensors/dtype-unsupported, plan/uneven-cuts, each with the leaf.
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
-                                const std::vector<Placement>& placements,
-                                const PlanOptions& options);
+                                const Sharding& sharding, const PlanOptions& options);
 
 /// The arrays among `leaves`, in order; they share the leaves' memory.
 Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leaves,

@@ -48,7 +48,7 @@ TEST(SavePlan, NoChunkIsSharedByTwoBoxes) {
     }
     const auto placements = random_grid(random, shape, 32);
     const std::uint64_t limit = 1 + testing::below(random, 1 << 20);
-    const auto chunk = choose_chunk_shape(shape, placements, 4, limit);
+    const auto chunk = choose_chunk_shape(shape, *Sharding::of_boxes(shape, placements), 4, limit);
     if (!chunk) {
       ASSERT_EQ(chunk.error().reason(), "plan/uneven-cuts");
       continue;
@@ -88,7 +88,8 @@ TEST(SavePlan, ChunksStayUnderTheLimitAndNearIt) {
 TEST(SavePlan, RefusesCutsThatMakeTinyChunks) {
   const std::vector<Placement> placements{
       {{{0, 0}, {333, 1000}}, {}}, {{{333, 0}, {500, 1000}}, {}}, {{{500, 0}, {1000, 1000}}, {}}};
-  const auto chunk = choose_chunk_shape({1000, 1000}, placements, 4, kMiB);
+  const auto chunk =
+      choose_chunk_shape({1000, 1000}, *Sharding::of_boxes({1000, 1000}, placements), 4, kMiB);
   ASSERT_FALSE(chunk);
   EXPECT_EQ(chunk.error().reason(), "plan/uneven-cuts");
   EXPECT_NE(chunk.error().message().find("safetensors"), std::string::npos);
@@ -111,7 +112,8 @@ Tree sharded_tree(testing::Random& random, const Array& whole) {
   for (std::size_t i = 0; i < placements.size(); ++i) {
     shards.push_back({i, *whole.slice(placements[i].box).to_dense()});
   }
-  return Tree::dict({{"w", *ShardedArray::make(whole.dtype(), whole.shape(), placements, shards)}});
+  const auto sharding = Sharding::of_boxes(whole.shape(), placements);
+  return Tree::dict({{"w", *ShardedArray::make(whole.dtype(), whole.shape(), *sharding, shards)}});
 }
 
 TEST(SavePlan, ShardsAreSavedAsTheArrayTheyMake) {

@@ -146,7 +146,7 @@ class Grower {
 std::string array_difference(const ShardedArray& a, const ShardedArray& b) {
   if (a.dtype() != b.dtype()) return "dtypes differ";
   if (a.shape() != b.shape()) return "shapes differ";
-  if (a.placements() != b.placements() || a.shards().size() != b.shards().size()) {
+  if (a.sharding() != b.sharding() || a.shards().size() != b.shards().size()) {
     return "shardings differ";
   }
   for (std::size_t i = 0; i < a.shards().size(); ++i) {

@@ -244,7 +244,8 @@ TEST(Visit, WantsWholeArraysForPlainOnes) {
   const std::vector<Placement> placements = {{Box{{0}, {2}}, {0, 0}}, {Box{{2}, {4}}, {1, 1}}};
   const auto half = Array::zeros(DType::kInt32, {2});
   ASSERT_TRUE(half);
-  const auto sharded = ShardedArray::make(DType::kInt32, {4}, placements, {Shard{0, *half}});
+  const auto sharded = ShardedArray::make(DType::kInt32, {4}, *Sharding::of_boxes({4}, placements),
+                                          {Shard{0, *half}});
   ASSERT_TRUE(sharded) << sharded.error().to_string();
   Array plain;
   const auto refused = from_tree(Tree(*sharded), plain);
@@ -252,7 +253,7 @@ TEST(Visit, WantsWholeArraysForPlainOnes) {
   EXPECT_THAT(refused.error().to_string(), HasSubstr("sharded array int32 (4"));
   ShardedArray target{Array()};
   ASSERT_TRUE(from_tree(Tree(*sharded), target));
-  EXPECT_EQ(target.placements().size(), 2U);
+  EXPECT_EQ(target.sharding().device_count(), 2U);
 }
 
 }  // namespace
