@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the documents show is what is there."""
 
+import os
 import re
 import subprocess
+import textwrap
 
 import pytest
 
@@ -20,10 +22,26 @@ def test_the_program_in_the_readme_is_the_example(source, readme):
     assert example == "// SPDX-License-Identifier: Apache-2.0\n" + shown
 
 
-def test_the_program_says_what_the_readme_says(command, readme, tmp_path):
-    program = command.with_name("cairn_quickstart")
-    done = subprocess.run([program], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert f"```\n\n    {done.stdout}" in readme
+@pytest.fixture(scope="module")
+def session(command, tmp_path_factory):
+    """Runs words as a shell would where the quickstart ran, and gives what they print."""
+    folder = tmp_path_factory.mktemp("session")
+    path = f"{command.parent}:{os.environ['PATH']}"
+
+    def run(words):
+        return subprocess.run(words, shell=True, cwd=folder, env=os.environ | {"PATH": path},
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+
+    return run
+
+
+def test_the_readme_shows_what_its_commands_print(readme, session):
+    assert f"```\n\n    {session('cairn_quickstart')}" in readme
+    block = r"^    \$ (.*)\n((?:    (?!\$ ).*\n)*)"
+    shown = [(words, textwrap.dedent(out)) for words, out in re.findall(block, readme, re.M)]
+    assert [words.split()[0] for words, _ in shown] == ["cairn", "printf", "cairn"]
+    for words, out in shown:
+        assert session(words) == out
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
