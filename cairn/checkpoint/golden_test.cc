@@ -10,6 +10,7 @@
 #include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/save.h"
+#include "cairn/testing/fixtures.h"
 #include "cairn/testing/random_tree.h"
 
 namespace cairn {
@@ -45,7 +46,7 @@ void PrintTo(const Golden& golden, std::ostream* out) { *out << golden.name; }
 
 class GoldenFiles : public ::testing::TestWithParam<Golden> {
  protected:
-  std::string folder() const { return std::string(CAIRN_SOURCE_DIR) + "/tests/golden/v1/"; }
+  std::string folder() const { return testing::source_path("tests/golden/v1/"); }
 };
 
 TEST_P(GoldenFiles, LoadForEver) {

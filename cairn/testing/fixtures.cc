@@ -8,10 +8,11 @@
 
 namespace cairn::testing {
 
+std::string source_path(const std::string& name) { return CAIRN_SOURCE_DIR "/" + name; }
+
 std::optional<std::string> fixture(const std::string& name) {
   const char* given = std::getenv("CAIRN_FIXTURES");
-  const std::filesystem::path root =
-      given != nullptr ? given : std::filesystem::path(CAIRN_SOURCE_DIR) / "../shared/fixtures";
+  const std::filesystem::path root = given != nullptr ? given : source_path("../shared/fixtures");
   std::error_code error;
   if (std::filesystem::is_directory(root / name, error)) return (root / name).string();
   const char* ci = std::getenv("CI");

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that other systems wrote. They lie beside the project, not in it.
+// Files that tests read: checkpoints that other systems wrote, which lie beside the project, not in
+// it, and the project's own.
 #pragma once
 
 #include <optional>
 #include <string>
 
 namespace cairn::testing {
+
+/// Path of a file or folder of the project, "tests/golden".
+std::string source_path(const std::string& name);
 
 /// The folder of a fixture, "<...>/shared/fixtures/<name>"; nothing on a clone that has none beside
 /// it. With CI=true in the environment their absence is a test failure.
