@@ -131,8 +131,13 @@ Result<Meeting::Payloads> Meeting::preside(const Message& call, Deadline deadlin
   if (verdict.outcome != Outcome::kDone) verdict.payload = last_payload_;
   last_payload_ = verdict.payload;
   const auto sent = send(verdict, passed(deadline) ? grace() : deadline);
-  if (verdict.outcome == Outcome::kDone && !sent) {
-    verdict = roll.fail(0, sent.error().to_string());
+  if (!sent) {
+    const std::string why = "the others could not be told: " + sent.error().to_string();
+    if (verdict.outcome == Outcome::kDone) {
+      verdict = roll.fail(0, why);
+    } else {
+      verdict.text += fmt::format(" ({})", why);
+    }
   }
   if (verdict.outcome != Outcome::kDone) return error_of(verdict);
   return std::move(roll).payloads();

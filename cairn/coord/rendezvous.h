@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that meet in a store all of them see: a directory, and nothing but it.
+//
+//   verdict             put by rank 0 alone: its last message to all, and the session
+//   rank-<r>-<session>  put by rank r alone: its last message to rank 0
+//   alarm-<session>     put by any rank: the last that gave up
+//
+//  1. Whoever starts as rank 0 draws a session, a random word, puts it into `verdict` as call 0,
+//     and removes what earlier sessions left. It thereby takes the directory over: an earlier job
+//     that still runs fails in its next call, and rank 0 of it leaves `verdict` alone.
+//  2. Every other rank draws a word of its own and answers the session that it finds in `verdict`.
+//     It may find that of an earlier job, so until it is admitted it goes along with every new one.
+//  3. The verdicts of the first two calls list the words of the ranks. A rank believes that a call
+//     is done, and is admitted, only if its own is there: a verdict of an earlier job is never
+//     taken for one of this, and of two processes with the same rank one alone goes on. That the
+//     first call failed it believes unless the verdict was there before it came; then it waits for
+//     a new session.
+//
+// A call costs a rank one put, and one read for each look; rank 0 one put, and a read for each rank
+// and each look. count + 2 objects are all there ever are; the last rank that leaves in peace
+// removes them.
+#pragma once
+
+#include <memory>
+
+#include "cairn/base/clock.h"
+#include "cairn/coord/coordinator.h"
+#include "cairn/storage/store.h"
+
+namespace cairn::coord {
+
+/// One job at a time in a store. `clock` must outlive the coordinator, and deadlines must be its.
+/// Waits for nobody. `invalid_argument` (coord/bad-rank), `corrupt` (coord/bad-message: a file that
+/// is none of ours), otherwise as the store says. In a call, `cancelled` (coord/rank-failed) tells
+/// also of a job that was taken over, and of a rank that was started anew or twice.
+Result<std::unique_ptr<Coordinator>> open_rendezvous(std::shared_ptr<storage::Store> store,
+                                                     Place place, Clock& clock = system_clock());
+
+}  // namespace cairn::coord
