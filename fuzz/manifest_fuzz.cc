@@ -21,7 +21,7 @@ void require(bool condition) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto manifest = cairn::parse_manifest(text)) {
-    const auto again = cairn::parse_manifest(cairn::dump_manifest(*manifest));
+    const auto again = cairn::parse_manifest(*cairn::dump_manifest(*manifest));
     require(again.has_value());
     require(again->digest == manifest->digest);
   }

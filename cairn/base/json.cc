@@ -134,6 +134,7 @@ class Builder {
 
   bool start_object(std::size_t) { return enter(Json(Json::Object())); }
   bool key(string_t& name) {
+    if (!count()) return false;
     open_.back()->object()->emplace_back(std::move(name), Json());
     return true;
   }
@@ -173,7 +174,14 @@ class Builder {
     if (Json::Array* items = open_.back()->array()) return items->emplace_back(std::move(value));
     return open_.back()->object()->back().second = std::move(value);
   }
+  bool count() {
+    if (++values_ <= limits_.values) return true;
+    return fail("json/too-many-values",
+                fmt::format("JSON text has more than {} values, up to byte {} of {}",
+                            limits_.values, position(), text_.size()));
+  }
   bool add(Json value) {
+    if (!count()) return false;
     place(std::move(value));
     return true;
   }
@@ -182,6 +190,7 @@ class Builder {
       return fail("json/too-deep", fmt::format("JSON is nested deeper than {} levels at byte {}",
                                                limits_.depth, position()));
     }
+    if (!count()) return false;
     open_.push_back(&place(std::move(container)));
     return true;
   }
@@ -199,11 +208,34 @@ class Builder {
   std::string_view text_;
   JsonLimits limits_;
   const char* at_;
+  std::size_t values_ = 0;
   Json root_;
   std::vector<Json*> open_;
   RepeatedMembers repeated_;
   std::optional<Error> error_;
 };
+
+// Takes what one value needs from what the limits leave.
+Result<void> spend(const Json& value, int depth, std::size_t& values) {
+  const Json::Array* items = value.array();
+  const Json::Object* members = value.object();
+  const std::size_t needed = 1 + (members != nullptr ? members->size() : 0);
+  if (values < needed) {
+    return Error(Code::kInvalidArgument, "json/too-many-values",
+                 "there are too many values for one JSON text");
+  }
+  values -= needed;
+  if ((items != nullptr || members != nullptr) && depth <= 0) {
+    return Error(Code::kInvalidArgument, "json/too-deep", "the JSON text would be nested too deep");
+  }
+  for (std::size_t i = 0; items != nullptr && i < items->size(); ++i) {
+    CAIRN_TRY(spend((*items)[i], depth - 1, values));
+  }
+  for (std::size_t i = 0; members != nullptr && i < members->size(); ++i) {
+    CAIRN_TRY(spend((*members)[i].second, depth - 1, values));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -272,6 +304,11 @@ std::string_view Json::kind_name() const {
 }
 
 bool Json::operator==(const Json& other) const { return state_ == other.state_; }
+
+Result<void> check_json(const Json& value, const JsonLimits& limits) {
+  std::size_t left = limits.values;
+  return spend(value, limits.depth, left);
+}
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {
   if (text.size() > limits.bytes) {

@@ -76,14 +76,22 @@ enum class Repeated : std::uint8_t { kLastWins, kRefuse, kKeep };
 struct JsonLimits {
   std::size_t bytes = 64u << 20;  ///< longer text is refused unread
   int depth = 64;                 ///< deeper nesting is refused
+  /// More values are refused, a member counting as two: its name and what it holds. A short text
+  /// can hold many: without this limit a list of zeros takes twenty to forty times its length.
+  /// Parsing takes at most 48 bytes times this number, and twice the text.
+  std::size_t values = std::size_t{1} << 20;
   Repeated repeated = Repeated::kLastWins;
 };
 
-/// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep
-/// or json/repeated-member, and the byte position. A byte order mark in front and NUL bytes at the
-/// end are accepted; callers who must not accept them look first. `resource_exhausted`
-/// (base/out-of-memory) where even that much text does not fit.
+/// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep,
+/// json/too-many-values or json/repeated-member, and the byte position. A byte order mark in front
+/// and NUL bytes at the end are accepted; callers who must not accept them look first.
+/// `resource_exhausted` (base/out-of-memory) where even that much text does not fit.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
+
+/// Would parse_json() read the value back, as far as depth and number of values go?
+/// `invalid_argument`: json/too-deep, json/too-many-values. For writers, before they write.
+Result<void> check_json(const Json& value, const JsonLimits& limits);
 
 struct JsonStyle {
   int indent = 0;      ///< 0: one line, no spaces; otherwise spaces a level, as Python's indent=

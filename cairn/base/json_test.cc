@@ -157,6 +157,7 @@ TEST(Json, SaysWhereTheErrorIs) {
       {R"([{"a":1,"a":2}])",
        "JSON object that ends at byte 14 repeats member 'a'",
        {.repeated = Repeated::kRefuse}},
+      {"[1, 2]", "JSON text has more than 2 values, up to byte 6 of 6", {.values = 2}},
       {"[1,2]", "JSON text of 5 bytes is above the limit of 4", {.bytes = 4}},
   };
   for (const auto& row : kTable) {
@@ -193,6 +194,44 @@ TEST(Json, AcceptsAByteOrderMarkAndNulsAtTheEndOnly) {
 TEST(Json, RefusesTextAboveTheLimitOfBytes) {
   EXPECT_EQ(parse("[1]", {.bytes = 3}), Json(Json::Array{1}));
   expect_refused("[1] ", "json/too-large", {.bytes = 3});
+}
+
+TEST(Json, RefusesMoreValuesThanTheLimitAllows) {
+  const struct {
+    const char* text;
+    std::size_t values;
+  } kTable[] = {
+      {"0", 1},           {"[]", 1},
+      {"{}", 1},          {"[1,2,3]", 4},
+      {"[[],[[]]]", 4},   {R"({"a":1,"b":2})", 5},
+      {"[null,\"\"]", 3}, {R"({"a":{"b":[1,2]},"a":3})", 9},
+  };
+  for (const auto& row : kTable) {
+    for (const Repeated repeated : {Repeated::kKeep, Repeated::kLastWins}) {
+      EXPECT_TRUE(parse_json(row.text, {.values = row.values, .repeated = repeated})) << row.text;
+      expect_refused(row.text, "json/too-many-values",
+                     {.values = row.values - 1, .repeated = repeated});
+    }
+    const Json json = *parse_json(row.text, {.repeated = Repeated::kKeep});
+    EXPECT_TRUE(check_json(json, {.values = row.values})) << row.text;
+    const auto checked = check_json(json, {.values = row.values - 1});
+    ASSERT_FALSE(checked) << row.text;
+    EXPECT_EQ(checked.error().reason(), "json/too-many-values");
+  }
+}
+
+TEST(Json, KeepsTheMemoryOfManyValuesWithinTheLimit) {
+  std::string zeros = "[0";
+  while (zeros.size() < 8u << 20) zeros += ",0";
+  expect_refused(zeros + "]", "json/too-many-values");
+}
+
+TEST(Json, SaysBeforeWritingThatTheTextWouldBeTooDeep) {
+  const Json json = *parse_json(nested(64));
+  EXPECT_TRUE(check_json(json, {.depth = 64}));
+  const auto checked = check_json(json, {.depth = 63});
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().reason(), "json/too-deep");
 }
 
 TEST(Json, RefusesNestingAboveTheLimit) {

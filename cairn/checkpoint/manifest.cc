@@ -17,6 +17,13 @@
 
 namespace cairn::inline checkpoint {
 
+namespace {
+
+constexpr JsonLimits kLimits = {
+    .bytes = kMaxManifestBytes, .depth = kMaxStructureJsonDepth + 16, .values = kMaxManifestValues};
+
+}  // namespace
+
 Result<ChunkSums> ChunkSums::make(std::uint64_t block_bytes, std::vector<std::uint64_t> lengths,
                                   std::vector<std::uint32_t> crcs) {
   ChunkSums sums;
@@ -49,7 +56,7 @@ std::string root_digest(const Manifest& manifest) {
   return sha.hex();
 }
 
-std::string dump_manifest(const Manifest& manifest) {
+Result<std::string> dump_manifest(const Manifest& manifest) {
   Json json(Json::Object{{"format", manifest.format},
                          {"layout", manifest.layout},
                          {"prefix", manifest.prefix},
@@ -64,7 +71,14 @@ std::string dump_manifest(const Manifest& manifest) {
                          {"structure", manifest.structure}});
   columns_to_json(manifest, json);
   json.set("digest", root_digest(manifest));
-  return dump_json(json) + "\n";
+  CAIRN_TRY(check_json(json, kLimits));
+  std::string text = dump_json(json) + "\n";
+  if (text.size() <= kLimits.bytes) return text;
+  return Error(
+      Code::kInvalidArgument, "manifest/too-large",
+      fmt::format("the manifest of {} arrays would have {} bytes, and at most {} are read; "
+                  "save the tree as several prefixes",
+                  manifest.arrays.size(), text.size(), kLimits.bytes));
 }
 
 namespace {
@@ -109,8 +123,7 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view text) {
-  auto json = parse_json(
-      text, JsonLimits{.bytes = kMaxManifestBytes, .depth = kMaxStructureJsonDepth + 16});
+  auto json = parse_json(text, kLimits);
   if (!json || json->object() == nullptr) {
     return Error(Code::kCorrupt, "manifest/bad-json",
                  json ? "the manifest is not a JSON object" : json.error().to_string());

@@ -17,6 +17,8 @@ namespace cairn::inline checkpoint {
 
 /// Longest manifest that is read.
 constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 30;
+/// So many values are 6 million arrays of rank 2, in 3.2 GB of memory.
+constexpr std::size_t kMaxManifestValues = std::size_t{1} << 26;
 /// Bytes of stored data that one CRC covers.
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
 
@@ -90,8 +92,9 @@ struct Manifest {
 /// digests mean equal trees.
 std::string root_digest(const Manifest& manifest);
 
-/// Linear in arrays. `digest` is computed, not taken.
-std::string dump_manifest(const Manifest& manifest);
+/// Linear in arrays. `digest` is computed, not taken. `invalid_argument` for what parse_manifest()
+/// would not read: manifest/too-large, json/too-many-values, json/too-deep (the user's metadata).
+Result<std::string> dump_manifest(const Manifest& manifest);
 
 /// Pure; hostile bytes. `corrupt`: manifest/bad-json, manifest/bad-member, manifest/columns
 /// (lengths differ), manifest/checksums, manifest/digest, and what structure and shapes refuse;

@@ -60,9 +60,9 @@ class ManifestText : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ManifestText, ComesBackEqual) {
   const Manifest manifest = sample(GetParam());
-  const auto parsed = parse_manifest(dump_manifest(manifest));
+  const auto parsed = parse_manifest(*dump_manifest(manifest));
   ASSERT_TRUE(parsed) << parsed.error().to_string();
-  EXPECT_EQ(dump_manifest(*parsed), dump_manifest(manifest));
+  EXPECT_EQ(*dump_manifest(*parsed), *dump_manifest(manifest));
   ASSERT_EQ(parsed->arrays.size(), 2u);
   EXPECT_EQ(parsed->arrays[1].path, manifest.arrays[1].path);
   EXPECT_EQ(parsed->arrays[1].stored.key, manifest.arrays[1].stored.key);
@@ -85,7 +85,7 @@ TEST_P(ManifestText, DigestSeesTheTreeAndTheBytesButNotTheTime) {
 
 TEST_P(ManifestText, AnyChangedByteIsNoticedOrHarmless) {
   const Manifest manifest = sample(GetParam());
-  const std::string text = dump_manifest(manifest);
+  const std::string text = *dump_manifest(manifest);
   for (std::size_t at = 0; at < text.size(); ++at) {
     std::string damaged = text;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x01);
@@ -110,9 +110,21 @@ TEST(Manifest, HoldsTheDeepestTree) {
   Manifest manifest = sample(kZarr2Layout);
   manifest.arrays.clear();
   manifest.structure = *structure_to_json(tree);
-  const auto parsed = parse_manifest(dump_manifest(manifest));
+  const auto parsed = parse_manifest(*dump_manifest(manifest));
   ASSERT_TRUE(parsed) << parsed.error().to_string();
   EXPECT_EQ(parsed->structure, manifest.structure);
+}
+
+TEST(Manifest, IsNotWrittenWhereItCouldNotBeRead) {
+  Manifest manifest = sample(kZarr2Layout);
+  Json deep;
+  for (int i = 0; i < kMaxStructureJsonDepth + 16; ++i) deep = Json(Json::Object{{"k", deep}});
+  manifest.metadata = deep;
+  const auto text = dump_manifest(manifest);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().reason(), "json/too-deep");
+  manifest.metadata = *deep.find("k");
+  EXPECT_TRUE(parse_manifest(*dump_manifest(manifest)));
 }
 
 TEST(Manifest, RefusesDamageByName) {
@@ -139,7 +151,7 @@ TEST(Manifest, RefusesDamageByName) {
       {"\"array\",{\"value\"", "\"arrow\",{\"value\"", "structure/bad-node"},
   };
   for (const Damage& damage : damages) {
-    std::string text = dump_manifest(sample(kZarr2Layout));
+    std::string text = *dump_manifest(sample(kZarr2Layout));
     const std::size_t at = text.find(damage.from);
     ASSERT_NE(at, std::string::npos) << damage.from << " in " << text;
     text.replace(at, std::string(damage.from).size(), damage.to);

@@ -107,7 +107,7 @@ Json index_of(const Manifest& manifest) {
 
 Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& writer,
                                   storage::Store& store, bool write_index) {
-  const std::string text = dump_manifest(tree.manifest);
+  CAIRN_TRY_ASSIGN(const std::string text, dump_manifest(tree.manifest));
   CAIRN_TRY(store.put(writer.manifest_name(), as_bytes(text)));
   CommitPrefix prefix;
   prefix.record.name = tree.manifest.prefix;

@@ -113,7 +113,7 @@ class Moves {
     const std::string staged = new_ + std::string(kIndexName);
     CAIRN_TRY_ASSIGN(const auto text, dest_.read(staged, kMaxEformerIndexBytes));
     if (!text) return {};
-    const auto ours = parse_json(*text, JsonLimits{.bytes = kMaxEformerIndexBytes});
+    const auto ours = parse_json(*text, kEformerIndexLimits);
     if (!ours) return ours.error();
     IndexChanges changes;
     for (const std::string& prefix : outcome_.prefixes) {

@@ -65,7 +65,7 @@ void erase_member(Json& object, std::string_view name) {
 }  // namespace
 
 Result<EformerIndex> parse_eformer_index(std::string_view text) {
-  auto parsed = parse_json(text, JsonLimits{.bytes = kMaxEformerIndexBytes});
+  auto parsed = parse_json(text, kEformerIndexLimits);
   if (!parsed || parsed->object() == nullptr) {
     return Error(Code::kCorrupt, "index/bad-json",
                  "tensorstore_index.json: " +
@@ -109,7 +109,7 @@ std::optional<std::string> merge_eformer_index(std::optional<std::string_view> c
   Json index(
       Json::Object{{"format", "tensorstore"}, {"version", "2.0"}, {"prefixes", Json::Object{}}});
   if (current) {
-    auto parsed = parse_json(*current, JsonLimits{.bytes = kMaxEformerIndexBytes});
+    auto parsed = parse_json(*current, kEformerIndexLimits);
     if (parsed && parsed->object() != nullptr) index = *std::move(parsed);
     index.set("format", "tensorstore");
     if (index.find("version") == nullptr) index.set("version", "2.0");

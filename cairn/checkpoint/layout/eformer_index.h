@@ -16,6 +16,9 @@ namespace cairn::inline checkpoint {
 
 /// Longest index that is read.
 constexpr std::size_t kMaxEformerIndexBytes = std::size_t{256} << 20;
+/// So many values are 3.7 million arrays of rank 2, in 1.6 GB of memory.
+constexpr JsonLimits kEformerIndexLimits = {.bytes = kMaxEformerIndexBytes,
+                                            .values = std::size_t{1} << 25};
 
 struct IndexedArray {
   std::string path;  ///< directory below the checkpoint

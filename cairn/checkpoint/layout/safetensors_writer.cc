@@ -195,8 +195,8 @@ class SafetensorsWriter final : public ArrayWriter {
       CAIRN_TRY_ASSIGN(auto entry, manifest_array(i, header, "", sha256));
       manifest.arrays.push_back(std::move(entry));
     }
-    return st::Metadata{{"format", "pt"},
-                        {std::string(kEmbeddedManifest), dump_manifest(manifest)}};
+    CAIRN_TRY_ASSIGN(std::string text, dump_manifest(manifest));
+    return st::Metadata{{"format", "pt"}, {std::string(kEmbeddedManifest), std::move(text)}};
   }
 
   Result<void> write_index(std::uint64_t total) {

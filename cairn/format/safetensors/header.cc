@@ -100,6 +100,14 @@ Result<std::string> dump_header(const std::vector<Tensor>& tensors, const Metada
   return json + '}';
 }
 
+/// As parse_json() will count them.
+std::size_t count_values(const std::vector<Tensor>& tensors, const Metadata& metadata) {
+  constexpr std::size_t kOfOneTensor = 10;
+  std::size_t count = 3 + 2 * metadata.size() + kOfOneTensor * tensors.size();
+  for (const Tensor& tensor : tensors) count += tensor.shape.size();
+  return count;
+}
+
 }  // namespace
 
 StoredArray Header::stored_array(const Tensor& tensor, std::string key) const {
@@ -138,6 +146,12 @@ Result<std::uint64_t> tensor_bytes(DType dtype, const Shape& shape) {
 }
 
 Result<std::string> make_header(std::vector<Tensor>& tensors, const Metadata& metadata) {
+  if (count_values(tensors, metadata) > kMaxHeaderValues) {
+    return invalid("safetensors/header-too-large",
+                   fmt::format("a header of {} tensors is too large to be read; save them in "
+                               "several parts",
+                               tensors.size()));
+  }
   CAIRN_TRY(check_names(tensors));
   CAIRN_TRY(check_metadata(metadata));
   CAIRN_TRY(assign_offsets(tensors));

@@ -17,6 +17,8 @@ namespace cairn::format::safetensors {
 
 /// The library's own cap, 10^8.
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+/// Most values in one (JsonLimits::values): 1.4 million tensors of rank 2, 0.8 GB of memory.
+constexpr std::size_t kMaxHeaderValues = std::size_t{1} << 24;
 constexpr std::uint64_t kLengthBytes = 8;
 constexpr std::uint64_t kDataAlignment = 4096;
 

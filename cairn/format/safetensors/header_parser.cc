@@ -222,13 +222,16 @@ Result<Json> parse_text(std::string_view text) {
     return corrupt("safetensors/json",
                    "the header has a byte order mark or a NUL byte, which JSON does not allow");
   }
-  auto parsed =
-      parse_json(text, {.bytes = kMaxHeaderBytes, .depth = kMaxDepth, .repeated = Repeated::kKeep});
+  auto parsed = parse_json(text, {.bytes = kMaxHeaderBytes,
+                                  .depth = kMaxDepth,
+                                  .values = kMaxHeaderValues,
+                                  .repeated = Repeated::kKeep});
   if (parsed || parsed.error().code() != Code::kCorrupt) return parsed;
   const std::string_view reason = parsed.error().reason();
-  return corrupt(reason == "json/utf8"       ? "safetensors/utf8"
-                 : reason == "json/too-deep" ? "safetensors/too-deep"
-                                             : "safetensors/json",
+  return corrupt(reason == "json/utf8"              ? "safetensors/utf8"
+                 : reason == "json/too-deep"        ? "safetensors/too-deep"
+                 : reason == "json/too-many-values" ? "safetensors/header-too-large"
+                                                    : "safetensors/json",
                  "the header is not JSON: " + parsed.error().message());
 }
 

@@ -327,5 +327,14 @@ TEST(SafetensorsDType, MapsEveryTypeBothWaysOrRefusesItWithAdvice) {
   EXPECT_EQ(mapped, 22);
 }
 
+TEST(SafetensorsHeader, RefusesMoreValuesThanTheLimit) {
+  std::string text = R"({"a":[0)";
+  for (std::size_t i = 0; i < kMaxHeaderValues; ++i) text += ",0";
+  text += "]}";
+  const auto header = parse_header(text, kLengthBytes + text.size());
+  ASSERT_FALSE(header);
+  EXPECT_EQ(header.error().reason(), "safetensors/header-too-large");
+}
+
 }  // namespace
 }  // namespace cairn::format::safetensors

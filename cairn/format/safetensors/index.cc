@@ -81,7 +81,8 @@ std::vector<std::string> Index::parts() const {
 }
 
 Result<Index> parse_index(std::string_view text) {
-  auto parsed = parse_json(text, {.bytes = kMaxIndexBytes, .repeated = Repeated::kKeep});
+  auto parsed = parse_json(
+      text, {.bytes = kMaxIndexBytes, .values = kMaxIndexValues, .repeated = Repeated::kKeep});
   if (!parsed) return corrupt("safetensors-index/not-json", parsed.error().message());
   if (parsed->object() == nullptr) {
     return corrupt("safetensors-index/not-json",

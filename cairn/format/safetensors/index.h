@@ -15,6 +15,8 @@ namespace cairn::format::safetensors {
 
 /// Longest index that is read.
 constexpr std::size_t kMaxIndexBytes = std::size_t{256} << 20;
+/// Most values in one (JsonLimits::values): 8 million tensors, 0.8 GB of memory.
+constexpr std::size_t kMaxIndexValues = std::size_t{1} << 24;
 
 /// Tensor to part.
 using WeightMap = std::vector<std::pair<std::string, std::string>>;

@@ -159,6 +159,16 @@ TEST(SafetensorsMakeHeader, RefusesWhatCannotBeRead) {
   }
 }
 
+TEST(SafetensorsMakeHeader, RefusesMoreValuesThanAParserTakes) {
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i <= kMaxHeaderValues / (10 + kMaxRank); ++i) {
+    tensors.push_back({std::to_string(i), DType::kInt8, Shape(kMaxRank, 1), 0, 0});
+  }
+  const auto refused = make_header(tensors, {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason(), "safetensors/header-too-large");
+}
+
 // Tensors of any type and small shape, empty ones included, under names of any characters.
 std::vector<Tensor> random_tensors(std::mt19937& random) {
   const auto below = [&](std::size_t n) { return random() % n; };
