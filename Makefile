@@ -47,7 +47,7 @@ fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n fo
 tidy:  ## clang-tidy over the product sources
 	@tools/install_packages.sh build clang
 	cmake --preset clang
-	@tools/check_tidy.sh build/clang
+	@/usr/bin/python3 tools/check_tidy.py build/clang
 
 clean:  ## remove everything that was built (.venv stays)
 	rm -rf build
