@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regular expressions in Python's syntax and with its meaning, searched for within bounds.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline sharding {
+
+/// A compiled expression. Immutable; copies share it. Threading: safe.
+class Regex {
+ public:
+  /// `invalid_argument`: what pcre_of_python() says, regex/unsupported also for what is too large
+  /// or too complicated for PCRE2.
+  static Result<Regex> compile(std::string_view pattern);
+
+ private:
+  friend class RegexSearch;
+  explicit Regex(std::shared_ptr<const void> code) : code_(std::move(code)) {}
+  std::shared_ptr<const void> code_;
+};
+
+/// Memory for any number of searches, one after the other. Threading: confined.
+class RegexSearch {
+ public:
+  RegexSearch();
+  ~RegexSearch();
+  RegexSearch(const RegexSearch&) = delete;
+  RegexSearch& operator=(const RegexSearch&) = delete;
+
+  /// Is it anywhere in `text`, as Python's re.search? Ends after a fixed amount of work.
+  /// `invalid_argument`: regex/limit (more work, or memory, than any sensible expression needs),
+  /// regex/utf8 (of the text). `resource_exhausted` (base/out-of-memory).
+  Result<bool> finds(const Regex& regex, std::string_view text);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace cairn::inline sharding
