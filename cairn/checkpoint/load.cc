@@ -2,14 +2,11 @@
 #include "cairn/checkpoint/load.h"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "cairn/array/cast.h"
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/match_template.h"
 #include "cairn/checkpoint/read_boxes.h"
 #include "cairn/tree/flatten.h"
