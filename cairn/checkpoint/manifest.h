@@ -67,7 +67,7 @@ struct ManifestPart {
   std::string name;
   std::uint64_t bytes = 0;
   std::uint64_t header_bytes = 0;
-  std::uint32_t header_crc = 0;
+  std::optional<std::uint32_t> header_crc;  ///< none: the header holds this very manifest
 };
 
 struct Manifest {

@@ -226,7 +226,7 @@ void columns_to_json(const Manifest& manifest, Json& json) {
     parts.emplace_back(Json::Object{{"name", item.name},
                                     {"bytes", item.bytes},
                                     {"header_bytes", item.header_bytes},
-                                    {"header_crc32c", std::uint64_t{item.header_crc}}});
+                                    {"header_crc32c", std::uint64_t{item.header_crc.value_or(0)}}});
   }
   for (const ManifestArray& array : manifest.arrays) {
     dtype.emplace_back(dtype_name(array.stored.dtype));

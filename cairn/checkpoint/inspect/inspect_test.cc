@@ -96,6 +96,15 @@ TEST_F(Inspect, VerifySeesTheHeaderAndTheTensorsOfAPart) {
   EXPECT_EQ(two->damages[0].reason, "verify/part-header");
 }
 
+TEST_F(Inspect, VerifyComparesASumOfZeroLikeAnyOther) {
+  save(weights(1), "c", {.layout = std::string(kSafetensorsLayout)});
+  Checkpoint checkpoint = opened("c");
+  checkpoint.prefixes[0].manifest.parts[0].header_crc = 0;
+  const auto report = verify(checkpoint, {}, runtime_);
+  ASSERT_EQ(report->damages.size(), 1u);
+  EXPECT_EQ(report->damages[0].reason, "verify/part-header");
+}
+
 TEST_F(Inspect, EveryFlippedByteOfEveryFileIsFound) {
   for (const std::string layout : {"zarr2", "safetensors"}) {
     TempDir dir;

@@ -30,8 +30,7 @@ class Verifier {
 
   void add(const OpenedPrefix& prefix) {
     for (const ManifestPart& part : prefix.manifest.parts) {
-      // A bare file holds its own manifest, so that its header cannot hold its own sum.
-      if (part.header_crc != 0) jobs_.push_back({&prefix, 0, 0, &part, part.header_bytes});
+      if (part.header_crc) jobs_.push_back({&prefix, 0, 0, &part, part.header_bytes});
     }
     for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
       const ManifestArray& array = prefix.manifest.arrays[i];

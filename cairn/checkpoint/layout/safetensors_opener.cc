@@ -49,7 +49,7 @@ bool adopt(Manifest& manifest, const st::Header& header, const std::string& name
   if (manifest.parts.size() != 1 || manifest.arrays.size() != header.tensors.size()) return false;
   std::unordered_map<std::string_view, const st::Tensor*> tensors;
   for (const st::Tensor& tensor : header.tensors) tensors.emplace(tensor.name, &tensor);
-  manifest.parts.front() = {name, header.data_start + header.data_bytes, header.data_start, 0};
+  manifest.parts.front() = {name, header.data_start + header.data_bytes, header.data_start, {}};
   for (ManifestArray& array : manifest.arrays) {
     const auto found = tensors.find(array.path.text());
     if (found == tensors.end() || found->second->dtype != array.stored.dtype ||
