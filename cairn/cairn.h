@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/save.h"
 #include "cairn/checkpoint/version.h"
 #include "cairn/manager/discovery.h"
+#include "cairn/sharding/partition_rules.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/tree.h"
 #include "cairn/tree/visit.h"

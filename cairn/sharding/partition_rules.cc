@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "cairn/sharding/regex.h"
+
 namespace cairn::inline sharding {
 namespace {
 
@@ -32,9 +34,14 @@ Result<PartitionRule> read_rule(std::size_t number, const Json& json) {
   return PartitionRule{pattern, std::move(spec)};
 }
 
+struct CompiledRule {
+  const PartitionRule* rule;
+  Regex regex;
+};
+
 class Matcher {
  public:
-  Matcher(const PartitionRules& rules, const RuleOptions& options)
+  Matcher(const std::vector<CompiledRule>& rules, const RuleOptions& options)
       : rules_(rules), options_(options) {}
 
   Result<PartitionSpec> spec_of(const RuleLeaf& leaf) {
@@ -50,12 +57,13 @@ class Matcher {
 
  private:
   Result<const PartitionSpec*> first_found(std::string_view key) {
-    for (std::size_t i = 0; i < rules_.rules().size(); ++i) {
-      const PartitionRule& rule = rules_.rules()[i];
-      CAIRN_TRY_ASSIGN(const bool found, search_.finds(rules_.expressions()[i], key).in([&] {
-        return fmt::format("{} on '{}'", place_of(i, rule.pattern), key);
+    CAIRN_TRY(search_.in(key).in([&] { return fmt::format("key path '{}'", key); }));
+    for (const CompiledRule& compiled : rules_) {
+      CAIRN_TRY_ASSIGN(const bool found, search_.finds(compiled.regex).in([&] {
+        const auto number = static_cast<std::size_t>(&compiled - rules_.data());
+        return fmt::format("{} on '{}'", place_of(number, compiled.rule->pattern), key);
       }));
-      if (found) return &rule.spec;
+      if (found) return &compiled.rule->spec;
     }
     return refuse(
         "rules/no-match",
@@ -64,12 +72,17 @@ class Matcher {
                     key));
   }
 
-  const PartitionRules& rules_;
+  const std::vector<CompiledRule>& rules_;
   const RuleOptions& options_;
   RegexSearch search_;
 };
 
 }  // namespace
+
+struct PartitionRules::State {
+  std::vector<PartitionRule> rules;
+  std::vector<CompiledRule> compiled;  // points into rules
+};
 
 Result<PartitionRules> PartitionRules::make(std::vector<PartitionRule> rules) {
   if (rules.size() > kMaxRules) {
@@ -77,16 +90,18 @@ Result<PartitionRules> PartitionRules::make(std::vector<PartitionRule> rules) {
                                                 "possible",
                                                 rules.size(), kMaxRules));
   }
-  PartitionRules made;
-  for (const PartitionRule& rule : rules) {
+  auto state = std::make_shared<State>();
+  state->rules = std::move(rules);
+  for (const PartitionRule& rule : state->rules) {
     CAIRN_TRY_ASSIGN(Regex regex, Regex::compile(rule.pattern).in([&] {
-      return place_of(made.expressions_.size(), rule.pattern);
+      return place_of(state->compiled.size(), rule.pattern);
     }));
-    made.expressions_.push_back(std::move(regex));
+    state->compiled.push_back({&rule, std::move(regex)});
   }
-  made.rules_ = std::move(rules);
-  return made;
+  return PartitionRules(std::move(state));
 }
+
+const std::vector<PartitionRule>& PartitionRules::rules() const { return state_->rules; }
 
 Result<PartitionRules> PartitionRules::parse(std::string_view json) {
   const auto parsed = parse_json(json, {.bytes = kMaxFileBytes, .depth = 8});
@@ -107,7 +122,7 @@ Result<PartitionRules> PartitionRules::parse(std::string_view json) {
 Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules& rules,
                                                          std::span<const RuleLeaf> leaves,
                                                          const RuleOptions& options) {
-  Matcher matcher(rules, options);
+  Matcher matcher(rules.state_->compiled, options);
   std::vector<PartitionSpec> specs;
   specs.reserve(leaves.size());
   for (const RuleLeaf& leaf : leaves) {

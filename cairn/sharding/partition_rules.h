@@ -3,42 +3,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cairn/array/shape.h"
 #include "cairn/sharding/partition_spec.h"
-#include "cairn/sharding/regex.h"
 
 namespace cairn::inline sharding {
 
 struct PartitionRule {
   std::string pattern;  ///< in the syntax of Python's `re`
   PartitionSpec spec;
-};
-
-/// Rules in order, all of them compiled. Immutable. Threading: safe.
-class PartitionRules {
- public:
-  static constexpr std::size_t kMaxRules = 1024;
-  static constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
-
-  /// `invalid_argument`: rules/too-many, and what Regex::compile says of a rule, with its number
-  /// (from 0).
-  static Result<PartitionRules> make(std::vector<PartitionRule> rules);
-  /// `[["regex", ["fsdp", null, ["dp", "tp"]]], ...]`. `invalid_argument` also for rules/json,
-  /// rules/not-a-list, rules/not-a-pair and what PartitionSpec::from_json says.
-  static Result<PartitionRules> parse(std::string_view json);
-
-  const std::vector<PartitionRule>& rules() const { return rules_; }
-  const std::vector<Regex>& expressions() const { return expressions_; }
-
- private:
-  PartitionRules() = default;
-  std::vector<PartitionRule> rules_;
-  std::vector<Regex> expressions_;
 };
 
 /// A leaf as rules see it.
@@ -55,9 +34,33 @@ struct RuleOptions {
   bool strict = true;
 };
 
-/// For each leaf, in order, the spec of the first rule that is found anywhere in its key.
-/// `invalid_argument`: rules/no-match (with the key), regex/limit and regex/utf8 (with rule and
-/// key), shape/*.
+/// Rules in order, all of them compiled. Immutable; copies share them. Threading: safe.
+class PartitionRules {
+ public:
+  static constexpr std::size_t kMaxRules = 1024;
+  static constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;
+
+  /// `invalid_argument`, with the number of the rule (from 0): regex/syntax (Python refuses the
+  /// expression too), regex/unsupported (only we do), regex/too-long, regex/utf8; rules/too-many.
+  static Result<PartitionRules> make(std::vector<PartitionRule> rules);
+  /// `[["regex", ["fsdp", null, ["dp", "tp"]]], ...]`. `invalid_argument` also for rules/json,
+  /// rules/not-a-list, rules/not-a-pair and what PartitionSpec::from_json says.
+  static Result<PartitionRules> parse(std::string_view json);
+
+  const std::vector<PartitionRule>& rules() const;
+
+ private:
+  friend Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules&,
+                                                                  std::span<const RuleLeaf>,
+                                                                  const RuleOptions&);
+  struct State;
+  explicit PartitionRules(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  std::shared_ptr<const State> state_;
+};
+
+/// The spec of the first rule that is found anywhere in each key, in the order of `leaves`.
+/// `invalid_argument`: rules/no-match (with the key), regex/limit (the search took too
+/// long; with rule and key), regex/utf8, shape/*.
 Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules& rules,
                                                          std::span<const RuleLeaf> leaves,
                                                          const RuleOptions& options = {});

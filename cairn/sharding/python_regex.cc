@@ -10,12 +10,12 @@
 #include <fmt/format.h>
 
 #include "cairn/sharding/regex_reader.h"
+#include "cairn/sharding/regex_tokens.h"
 
 namespace cairn::inline sharding {
 namespace {
 
 constexpr int kMaxDepth = 100;
-constexpr std::uint64_t kMaxRepeat = 65535;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;
 
 // How many characters an expression can match.
@@ -30,22 +30,12 @@ Width in_row(Width a, Width b) {
 
 Width either(Width a, Width b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
 
-struct Repeat {
-  std::uint64_t least = 0;
-  std::optional<std::uint64_t> most;
-};
-
-Width repeated(Width width, const Repeat& repeat) {
+Width repeated(Width width, const RegexRepeat& repeat) {
   const auto times = [](std::uint64_t size, std::uint64_t count) {
     return size != 0 && count >= kEndless / size ? kEndless : size * count;
   };
   return {times(width.least, repeat.least), times(width.most, repeat.most.value_or(kEndless))};
 }
-
-struct Flags {
-  bool fold = false;  // i
-  bool verbose = false;
-};
 
 // What the last part of a sequence was decides whether it can be repeated.
 enum class Part { kNone, kPlain, kAnchor, kRepeat };
@@ -63,53 +53,29 @@ struct Sequence {
   }
 };
 
-// The letters of (?i-s:...), each as PCRE2 and Python both spell it.
-struct FlagLetters {
-  std::string on;
-  std::string off;
-  bool for_all = false;  // (?i)
-
-  Flags apply(Flags flags) const {
-    const auto has = [](const std::string& letters, char c) {
-      return letters.find(c) != std::string::npos;
-    };
-    return {(flags.fold || has(on, 'i')) && !has(off, 'i'),
-            (flags.verbose || has(on, 'x')) && !has(off, 'x')};
-  }
-  // White space is left out here, not by PCRE2; text is Unicode as it is.
-  static std::string for_pcre(std::string letters) {
-    std::erase_if(letters, [](char c) { return c == 'x' || c == 'u'; });
-    return letters;
-  }
-};
-
 class Translator {
  public:
   explicit Translator(RegexReader reader) : reader_(std::move(reader)) {}
   Result<std::string> run();
 
  private:
-  Result<Flags> flags_for_all();
-  Result<Width> alternatives(const Flags& flags, int depth);
-  Result<Width> sequence(const Flags& flags, int depth);
-  Result<void> part(Sequence& done, const Flags& flags, int depth);
-  Result<bool> skip_space(const Flags& flags);
-  Result<void> escape(Sequence& done, const Flags& flags);
-  Result<void> repeat(Sequence& done, const Repeat& repeat, std::size_t start);
-  Result<std::optional<Repeat>> braces(std::size_t start);
+  Result<RegexFlags> flags_for_all();
+  Result<Width> alternatives(const RegexFlags& flags, int depth);
+  Result<Width> sequence(const RegexFlags& flags, int depth);
+  Result<void> part(Sequence& done, const RegexFlags& flags, int depth);
+  void skip_leading_any();
+  Result<bool> skip_space(const RegexFlags& flags);
+  Result<void> escape(Sequence& done, const RegexFlags& flags);
+  Result<void> repeat(Sequence& done, const RegexRepeat& repeat, std::size_t start);
 
-  Result<void> group(Sequence& done, const Flags& flags, int depth);
-  Result<void> python_group(Sequence& done, const Flags& flags, int depth);
-  Result<void> capture(Sequence& done, const Flags& flags, int depth);
-  Result<void> enclosed(Sequence& done, const Flags& flags, int depth);
-  Result<void> look(Sequence& done, const Flags& flags, int depth);
-  Result<void> condition(Sequence& done, const Flags& flags, int depth);
-  Result<void> skip_comment();
-  Result<FlagLetters> flag_letters();
-  Result<std::string> letters_until(std::string_view ends, std::size_t start);
+  Result<void> group(Sequence& done, const RegexFlags& flags, int depth);
+  Result<void> python_group(Sequence& done, const RegexFlags& flags, int depth);
+  Result<void> capture(Sequence& done, const RegexFlags& flags, int depth);
+  Result<void> enclosed(Sequence& done, const RegexFlags& flags, int depth);
+  Result<void> look(Sequence& done, const RegexFlags& flags, int depth);
+  Result<void> condition(Sequence& done, const RegexFlags& flags, int depth);
 
-  Result<std::string> name(char32_t end);
-  Result<void> reference(Sequence& done, std::size_t number, const Flags& flags);
+  Result<void> reference(Sequence& done, std::size_t number, const RegexFlags& flags);
   Result<void> check_look_behind(std::size_t number) const;
   bool is_closed(std::size_t number) const {
     return number < groups_.size() && groups_[number].has_value();
@@ -127,7 +93,7 @@ class Translator {
 };
 
 Result<std::string> Translator::run() {
-  CAIRN_TRY_ASSIGN(const Flags flags, flags_for_all());
+  CAIRN_TRY_ASSIGN(const RegexFlags flags, flags_for_all());
   CAIRN_TRY(alternatives(flags, 0));
   if (!reader_.done()) return syntax_here("unbalanced parenthesis");
   for (const auto& [number, position] : conditions_) {
@@ -136,8 +102,8 @@ Result<std::string> Translator::run() {
   return std::move(out_);
 }
 
-Result<Flags> Translator::flags_for_all() {
-  Flags flags;
+Result<RegexFlags> Translator::flags_for_all() {
+  RegexFlags flags;
   while (true) {
     CAIRN_TRY_ASSIGN(const bool skipped, skip_space(flags));
     if (skipped) continue;
@@ -147,26 +113,26 @@ Result<Flags> Translator::flags_for_all() {
       return flags;
     }
     if (reader_.take('#')) {
-      CAIRN_TRY(skip_comment());
+      CAIRN_TRY(skip_comment(reader_));
       continue;
     }
     if (!reader_.sees_one_of("aiLmsux")) {
       reader_.seek(start);
       return flags;
     }
-    CAIRN_TRY_ASSIGN(const FlagLetters letters, flag_letters());
+    CAIRN_TRY_ASSIGN(const RegexFlagLetters letters, read_flags(reader_));
     if (!letters.for_all) {
       reader_.seek(start);
       return flags;
     }
     flags = letters.apply(flags);
-    if (const std::string on = FlagLetters::for_pcre(letters.on); !on.empty()) {
+    if (const std::string on = letters.pcre_on(); !on.empty()) {
       out_ += fmt::format("(?{})", on);
     }
   }
 }
 
-Result<Width> Translator::alternatives(const Flags& flags, int depth) {
+Result<Width> Translator::alternatives(const RegexFlags& flags, int depth) {
   CAIRN_TRY_ASSIGN(Width width, sequence(flags, depth));
   while (reader_.take('|')) {
     out_ += '|';
@@ -176,9 +142,10 @@ Result<Width> Translator::alternatives(const Flags& flags, int depth) {
   return width;
 }
 
-Result<Width> Translator::sequence(const Flags& flags, int depth) {
+Result<Width> Translator::sequence(const RegexFlags& flags, int depth) {
   if (depth > kMaxDepth) return reader_.unsupported("such deep nesting", reader_.position());
   Sequence done;
+  if (depth == 0) skip_leading_any();
   while (!reader_.done() && !reader_.sees_one_of("|)")) {
     CAIRN_TRY_ASSIGN(const bool skipped, skip_space(flags));
     if (skipped) continue;
@@ -189,8 +156,14 @@ Result<Width> Translator::sequence(const Flags& flags, int depth) {
   return in_row(done.before, done.last);
 }
 
+// Whether something is found does not depend on a `.*` in front, but the time to find out does.
+void Translator::skip_leading_any() {
+  const std::size_t start = reader_.position();
+  if (!reader_.take('.') || !reader_.take('*') || reader_.sees_one_of("*+?{")) reader_.seek(start);
+}
+
 // As in Python, a backslash takes the next character with it, even the end of a line.
-Result<bool> Translator::skip_space(const Flags& flags) {
+Result<bool> Translator::skip_space(const RegexFlags& flags) {
   if (!flags.verbose || !reader_.sees_one_of(" \t\n\r\v\f#")) return false;
   if (reader_.next() != '#') return true;
   while (!reader_.done()) {
@@ -203,7 +176,7 @@ Result<bool> Translator::skip_space(const Flags& flags) {
   return true;
 }
 
-Result<void> Translator::part(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::part(Sequence& done, const RegexFlags& flags, int depth) {
   const std::size_t start = reader_.position();
   const char32_t c = reader_.next();
   switch (c) {
@@ -231,7 +204,7 @@ Result<void> Translator::part(Sequence& done, const Flags& flags, int depth) {
     case '?':
       return repeat(done, {0, 1}, start);
     case '{': {
-      CAIRN_TRY_ASSIGN(const auto times, braces(start));
+      CAIRN_TRY_ASSIGN(const auto times, read_braces(reader_));
       if (times) return repeat(done, *times, start);
       break;
     }
@@ -243,7 +216,7 @@ Result<void> Translator::part(Sequence& done, const Flags& flags, int depth) {
   return {};
 }
 
-Result<void> Translator::escape(Sequence& done, const Flags& flags) {
+Result<void> Translator::escape(Sequence& done, const RegexFlags& flags) {
   CAIRN_TRY_ASSIGN(const RegexEscape escape, reader_.escape(RegexPlace::kOutside));
   switch (escape.kind) {
     case RegexEscape::Kind::kReference:
@@ -267,56 +240,36 @@ Result<void> Translator::escape(Sequence& done, const Flags& flags) {
   return {};
 }
 
-// {m}, {m,}, {,n} and {m,n}. Anything else is a brace that stands for itself.
-Result<std::optional<Repeat>> Translator::braces(std::size_t start) {
-  const std::size_t inside = reader_.position();
-  const auto number = [&]() -> std::optional<std::uint64_t> {
-    if (!reader_.sees_digit()) return std::nullopt;
-    std::uint64_t value = 0;
-    while (reader_.sees_digit()) value = std::min(value * 10 + (reader_.next() - '0'), kEndless);
-    return value;
-  };
-  const auto least = number();
-  const bool comma = reader_.take(',');
-  const auto most = comma ? number() : least;
-  if (!reader_.take('}') || (!comma && !least)) {
-    reader_.seek(inside);
-    return std::optional<Repeat>();
-  }
-  if (std::max(least.value_or(0), most.value_or(0)) > kMaxRepeat) {
-    return reader_.unsupported("a repeat of more than 65535 times", start);
-  }
-  if (most && *most < least.value_or(0)) {
-    return reader_.syntax("min repeat greater than max repeat", start);
-  }
-  return std::optional(Repeat{least.value_or(0), most});
-}
-
-Result<void> Translator::repeat(Sequence& done, const Repeat& repeat, std::size_t start) {
+Result<void> Translator::repeat(Sequence& done, const RegexRepeat& repeat, std::size_t start) {
   if (done.part == Part::kNone || done.part == Part::kAnchor) {
     return reader_.syntax("nothing to repeat", start);
   }
   if (done.part == Part::kRepeat) return reader_.syntax("multiple repeat", start);
   const bool lazy = reader_.take('?');
   const bool possessive = !lazy && reader_.take('+');
-  if (possessive && out_[done.begin] == '(') {
-    // Python gives back nothing of any round, PCRE2 nothing after the last.
-    out_.insert(done.begin, "(?>");
-    out_ += ')';
+  if (repeat.most == 0) {
+    // PCRE2 10.42 does not find b{0}(?=a)a in "a".
+    out_.insert(done.begin, "(?:(?!)");
+    out_ += "|)";
+  } else {
+    if (possessive && out_[done.begin] == '(') {
+      // Python gives back nothing of any round, PCRE2 nothing after the last.
+      out_.insert(done.begin, "(?>");
+      out_ += ')';
+    }
+    const std::string most = repeat.most ? std::to_string(*repeat.most) : "";
+    out_ += fmt::format("{{{},{}}}{}", repeat.least, most, lazy ? "?" : possessive ? "+" : "");
   }
-  out_ += fmt::format("{{{},", repeat.least);
-  if (repeat.most) out_ += std::to_string(*repeat.most);
-  out_ += lazy ? "}?" : possessive ? "}+" : "}";
   done.last = repeated(done.last, repeat);
   done.part = Part::kRepeat;
   return {};
 }
 
-Result<void> Translator::group(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::group(Sequence& done, const RegexFlags& flags, int depth) {
   if (!reader_.take('?')) return capture(done, flags, depth);
   const std::size_t start = reader_.position() - 2;
   if (reader_.take('P')) return python_group(done, flags, depth);
-  if (reader_.take('#')) return skip_comment();
+  if (reader_.take('#')) return skip_comment(reader_);
   if (reader_.take('(')) return condition(done, flags, depth);
   if (reader_.sees_one_of("=!<")) return look(done, flags, depth);
   if (reader_.sees_one_of(":>")) {
@@ -325,18 +278,18 @@ Result<void> Translator::group(Sequence& done, const Flags& flags, int depth) {
     return enclosed(done, flags, depth);
   }
   if (!reader_.sees_one_of("aiLmsux-")) return syntax_here("unknown extension");
-  CAIRN_TRY_ASSIGN(const FlagLetters letters, flag_letters());
+  CAIRN_TRY_ASSIGN(const RegexFlagLetters letters, read_flags(reader_));
   if (letters.for_all) {
     return reader_.syntax("global flags not at the start of the expression", start);
   }
-  out_ += "(?" + FlagLetters::for_pcre(letters.on);
-  if (const auto off = FlagLetters::for_pcre(letters.off); !off.empty()) out_ += "-" + off;
+  out_ += "(?" + letters.pcre_on();
+  if (const auto off = letters.pcre_off(); !off.empty()) out_ += "-" + off;
   out_ += ':';
   return enclosed(done, letters.apply(flags), depth);
 }
 
 // The rest of a group of any kind, from after its opening to its end.
-Result<void> Translator::enclosed(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::enclosed(Sequence& done, const RegexFlags& flags, int depth) {
   CAIRN_TRY_ASSIGN(const Width width, alternatives(flags, depth + 1));
   if (!reader_.take(')')) return syntax_here("missing ), unterminated subpattern");
   out_ += ')';
@@ -344,7 +297,7 @@ Result<void> Translator::enclosed(Sequence& done, const Flags& flags, int depth)
   return {};
 }
 
-Result<void> Translator::capture(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::capture(Sequence& done, const RegexFlags& flags, int depth) {
   const std::size_t number = groups_.size();
   groups_.emplace_back();
   out_ += '(';
@@ -353,22 +306,22 @@ Result<void> Translator::capture(Sequence& done, const Flags& flags, int depth) 
   return {};
 }
 
-Result<void> Translator::python_group(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::python_group(Sequence& done, const RegexFlags& flags, int depth) {
   if (reader_.take('<')) {
-    CAIRN_TRY_ASSIGN(std::string called, name('>'));
+    CAIRN_TRY_ASSIGN(std::string called, read_group_name(reader_, '>'));
     if (!names_.emplace(std::move(called), groups_.size()).second) {
       return syntax_here("redefinition of a group name");
     }
     return capture(done, flags, depth);
   }
   if (!reader_.take('=')) return syntax_here("unknown extension ?P");
-  CAIRN_TRY_ASSIGN(const std::string called, name(')'));
+  CAIRN_TRY_ASSIGN(const std::string called, read_group_name(reader_, ')'));
   const auto found = names_.find(called);
   if (found == names_.end()) return syntax_here("unknown group name");
   return reference(done, found->second, flags);
 }
 
-Result<void> Translator::look(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::look(Sequence& done, const RegexFlags& flags, int depth) {
   const std::size_t start = reader_.position();
   const bool behind = reader_.take('<');
   if (!reader_.sees_one_of("=!")) return syntax_here("unknown extension ?<");
@@ -385,7 +338,7 @@ Result<void> Translator::look(Sequence& done, const Flags& flags, int depth) {
   return {};
 }
 
-Result<void> Translator::condition(Sequence& done, const Flags& flags, int depth) {
+Result<void> Translator::condition(Sequence& done, const RegexFlags& flags, int depth) {
   const std::size_t start = reader_.position();
   std::size_t number = 0;
   if (reader_.sees_digit()) {
@@ -396,7 +349,7 @@ Result<void> Translator::condition(Sequence& done, const Flags& flags, int depth
     if (!reader_.take(')')) return syntax_here("bad character in group name");
     conditions_.emplace(number, start);
   } else {
-    CAIRN_TRY_ASSIGN(const std::string called, name(')'));
+    CAIRN_TRY_ASSIGN(const std::string called, read_group_name(reader_, ')'));
     const auto found = names_.find(called);
     if (found == names_.end()) return reader_.syntax("unknown group name", start);
     number = found->second;
@@ -419,65 +372,7 @@ Result<void> Translator::condition(Sequence& done, const Flags& flags, int depth
   return {};
 }
 
-// As in Python, a backslash takes the next character with it, even the parenthesis.
-Result<void> Translator::skip_comment() {
-  while (!reader_.done()) {
-    const char32_t c = reader_.next();
-    if (c == ')') return {};
-    if (c == '\\' && !reader_.done()) reader_.next();
-  }
-  return syntax_here("missing ), unterminated comment");
-}
-
-Result<std::string> Translator::letters_until(std::string_view ends, std::size_t start) {
-  std::string letters;
-  while (!reader_.done() && !reader_.sees_one_of(ends)) {
-    if (!reader_.sees_one_of("aiLmsux")) return syntax_here("unknown flag");
-    letters += static_cast<char>(reader_.next());
-  }
-  if (reader_.done()) return syntax_here("missing -, : or )");
-  if (letters.find('L') != std::string::npos) {
-    return reader_.syntax("flag L, which is for bytes,", start);
-  }
-  if (letters.find('a') != std::string::npos) return reader_.unsupported("flag a", start);
-  return letters;
-}
-
-Result<FlagLetters> Translator::flag_letters() {
-  const std::size_t start = reader_.position();
-  FlagLetters letters;
-  CAIRN_TRY_ASSIGN(letters.on, letters_until("-:)", start));
-  letters.for_all = reader_.take(')');
-  if (letters.for_all || reader_.take(':')) return letters;
-  reader_.next();
-  CAIRN_TRY_ASSIGN(letters.off, letters_until(":", start));
-  if (letters.off.empty()) return syntax_here("missing flag");
-  if (letters.off.find('u') != std::string::npos) return syntax_here("flag u turned off");
-  if (letters.off.find_first_of(letters.on) != std::string::npos) {
-    return syntax_here("flag turned on and off");
-  }
-  reader_.next();
-  return letters;
-}
-
-Result<std::string> Translator::name(char32_t end) {
-  const std::size_t start = reader_.position();
-  std::string name;
-  while (!reader_.done() && !reader_.sees(end)) {
-    const char32_t c = reader_.next();
-    if (c >= 0x80) return reader_.unsupported("a group name that is not ASCII", start);
-    const bool digit = c >= '0' && c <= '9';
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-    if (!letter && (!digit || name.empty())) {
-      return reader_.syntax("bad character in group name", start);
-    }
-    name += static_cast<char>(c);
-  }
-  if (!reader_.take(end) || name.empty()) return reader_.syntax("missing group name", start);
-  return name;
-}
-
-Result<void> Translator::reference(Sequence& done, std::size_t number, const Flags& flags) {
+Result<void> Translator::reference(Sequence& done, std::size_t number, const RegexFlags& flags) {
   if (number >= groups_.size()) return syntax_here("invalid group reference");
   if (!is_closed(number)) return syntax_here("cannot refer to an open group");
   CAIRN_TRY(check_look_behind(number));

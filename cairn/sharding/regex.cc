@@ -8,6 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "cairn/base/utf8.h"
 #include "cairn/sharding/python_regex.h"
 
 namespace cairn::inline sharding {
@@ -69,6 +70,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
 struct RegexSearch::State {
   std::unique_ptr<pcre2_match_context, Free> context{pcre2_match_context_create(nullptr)};
   std::unique_ptr<pcre2_match_data, Free> data{pcre2_match_data_create(1, nullptr)};
+  std::string_view text;
 };
 
 RegexSearch::RegexSearch() : state_(std::make_unique<State>()) {
@@ -79,10 +81,20 @@ RegexSearch::RegexSearch() : state_(std::make_unique<State>()) {
 
 RegexSearch::~RegexSearch() = default;
 
-Result<bool> RegexSearch::finds(const Regex& regex, std::string_view text) {
+Result<void> RegexSearch::in(std::string_view text) {
+  if (!is_utf8(text)) {
+    return refuse("regex/utf8",
+                  fmt::format("the text is not UTF-8 from byte {} on", valid_utf8_prefix(text)));
+  }
+  state_->text = text;
+  return {};
+}
+
+Result<bool> RegexSearch::finds(const Regex& regex) {
   if (state_->context == nullptr || state_->data == nullptr) return out_of_memory();
-  const int found = pcre2_match(static_cast<const pcre2_code*>(regex.code_.get()), chars(text),
-                                text.size(), 0, 0, state_->data.get(), state_->context.get());
+  const int found = pcre2_match(static_cast<const pcre2_code*>(regex.code_.get()),
+                                chars(state_->text), state_->text.size(), 0, PCRE2_NO_UTF_CHECK,
+                                state_->data.get(), state_->context.get());
   if (found >= 0) return true;
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found == PCRE2_ERROR_NOMEMORY) return out_of_memory();
@@ -91,7 +103,7 @@ Result<bool> RegexSearch::finds(const Regex& regex, std::string_view text) {
                   "the search was given up after too many steps; repeats within repeats are the "
                   "usual cause");
   }
-  return refuse("regex/utf8", fmt::format("the text cannot be searched: {}", describe(found)));
+  return Error(Code::kInternal, "regex/search", "PCRE2 failed: " + describe(found));
 }
 
 }  // namespace cairn::inline sharding

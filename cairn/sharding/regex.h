@@ -30,10 +30,12 @@ class RegexSearch {
   RegexSearch(const RegexSearch&) = delete;
   RegexSearch& operator=(const RegexSearch&) = delete;
 
-  /// Is it anywhere in `text`, as Python's re.search? Ends after a fixed amount of work.
-  /// `invalid_argument`: regex/limit (more work, or memory, than any sensible expression needs),
-  /// regex/utf8 (of the text). `resource_exhausted` (base/out-of-memory).
-  Result<bool> finds(const Regex& regex, std::string_view text);
+  /// Where to search from now on; must outlive the searches. `invalid_argument` (regex/utf8).
+  Result<void> in(std::string_view text);
+  /// Is it anywhere in the text, as Python's re.search? Ends after a fixed amount of work.
+  /// `invalid_argument`: regex/limit (more work, or memory, than any sensible expression needs).
+  /// `resource_exhausted` (base/out-of-memory).
+  Result<bool> finds(const Regex& regex);
 
  private:
   struct State;

@@ -18,7 +18,8 @@ std::string search(std::string_view pattern, std::string_view text) {
   const auto regex = Regex::compile(pattern);
   if (!regex) return std::string(regex.error().reason());
   RegexSearch search;
-  const auto found = search.finds(*regex, text);
+  if (const auto taken = search.in(text); !taken) return std::string(taken.error().reason());
+  const auto found = search.finds(*regex);
   if (!found) return std::string(found.error().reason());
   return *found ? "yes" : "no";
 }
@@ -89,6 +90,10 @@ TEST(Regex, MeansWhatItMeansInPython) {
       {"^(?i:a)b$", "AB", "no"},
       {"^(?:a|ab){1,2}+c$", "abac", "no"},
       {"b?(?:#)?+b", "b", "yes"},
+      {"b{0}(?=a)a", "a", "yes"},
+      {".*^a", "ba", "no"},
+      {".*a|.*b", "\nb", "yes"},
+      {".*+a", "aa", "no"},
       {"^(?>a*)a$", "aaa", "no"},
   });
 }
@@ -153,6 +158,7 @@ TEST(Regex, RefusesWhatPythonDoesNotKnow) {
                                        "\\b+",
                                        "(*)",
                                        "a|*",
+                                       ".**",
                                        "a{2,1}",
                                        "(",
                                        ")",

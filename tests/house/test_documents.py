@@ -16,9 +16,13 @@ def readme(source):
     return (source / "README.md").read_text()
 
 
-def test_the_program_in_the_readme_is_the_example(source, readme):
-    example = (source / "examples/quickstart.cc").read_text()
-    shown = re.search(r"```cpp\n(.*?)```", readme, re.S)[1]
+PROGRAMS = {"README.md": "quickstart", "docs/guide/sharding.md": "sharding"}
+
+
+@pytest.mark.parametrize("document, program", PROGRAMS.items())
+def test_the_program_in_a_document_is_the_example(source, document, program):
+    example = (source / f"examples/{program}.cc").read_text()
+    shown = re.search(r"```cpp\n(.*?)```", (source / document).read_text(), re.S)[1]
     assert example == "// SPDX-License-Identifier: Apache-2.0\n" + shown
 
 
@@ -42,6 +46,11 @@ def test_the_readme_shows_what_its_commands_print(readme, session):
     assert [words.split()[0] for words, _ in shown] == ["cairn", "printf", "cairn"]
     for words, out in shown:
         assert session(words) == out
+
+
+def test_the_guide_to_sharding_shows_what_its_program_prints(source, session):
+    printed = textwrap.indent(session("cairn_sharding_example"), "    ")
+    assert f"```\n\n{printed}\n" in (source / "docs/guide/sharding.md").read_text()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

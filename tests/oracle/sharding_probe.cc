@@ -13,6 +13,7 @@
 #include "cairn/base/json.h"
 #include "cairn/sharding/named_sharding.h"
 #include "cairn/sharding/partition_rules.h"
+#include "cairn/sharding/regex.h"
 
 namespace {
 
@@ -57,7 +58,8 @@ cairn::Result<Json> search(const Json& json) {
   cairn::RegexSearch search;
   Json::Array answers;
   for (const Json& text : *at(json, 1).array()) {
-    const auto found = search.finds(regex, *text.text());
+    CAIRN_TRY(search.in(*text.text()));
+    const auto found = search.finds(regex);
     answers.push_back(found ? Json(*found) : Json(found.error().reason()));
   }
   return Json(std::move(answers));

@@ -18,9 +18,10 @@ from jax.sharding import PartitionSpec
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROBE = pathlib.Path(os.environ.get("CAIRN_BIN", ROOT / "build/dev/bin")) / "cairn_sharding_probe"
 
-PARTS = ["params", "layers", "0", "12", "attn", "q_proj", "kernel", "bias", "MLP", "w-1", "a.b", "aa",
-         "ab", "b", "", "x\n", "\xe9", "\u0661", "\u212a", "I", "i\u0131", "\x1c", "\u3000"]
-TEXTS = ["", "a", "ab", "aab", "ba", "abab", "a\n", "\n", "\na", "a\nb", "AB", "K", "i", "_", " ", "a b"]
+PARTS = ["params", "layers", "0", "12", "attn", "q_proj", "kernel", "bias", "MLP", "w-1", "a.b",
+         "aa", "ab", "b", "", "x\n", "\xe9", "\u0661", "\u212a", "I", "i\u0131", "\x1c", "\u3000"]
+TEXTS = ["", "a", "ab", "aab", "ba", "abab", "a\n", "\n", "\na", "a\nb", "AB", "K", "i", "_", " ",
+         "a b"]
 
 
 def probe(verb, cases):
@@ -46,18 +47,26 @@ def python_regex(pattern):
 class Forge:
     """Expressions that are mostly right."""
 
-    LITERALS = [*"aaabbbkKiI01_/- ", ".", "\\.", "\\/", "\\-", "\n", "\\n", "\\t", "\\x61", "\\u0061",
-                "\\U00000061", "\\012", "\\07", "\xe9", "\u0131", "\\\xe9", "\\ ", "#", "&", "~", "}", "]"]
+    LITERALS = [*"aaabbbkKiI01_/- ", ".", "\\.", "\\/", "\\-", "\n", "\\n", "\\t", "\\x61",
+                "\\u0061", "\\U00000061", "\\012", "\\07", "\xe9", "\u0131", "\\\xe9", "\\ ", "#",
+                "&", "~", "}", "]"]
     CLASSES = ["\\d", "\\D", "\\w", "\\W", "\\s", "\\S"]
+    RANGES = ["a-c", "a-z", "A-Z", "0-9", "\\d-a", "b-a", "!-~", "-", "a-"]
+    SET_ESCAPES = ["\\b", "\\]", "\\\\", "\\-", "\\^", "\\7"]
+    OTHERS = ["\\1", "\\2", "(?P=n)", "(?(1)a|b)", "(?(n)a|)", "(?(2)a)", "(?#c)", "(?# \\) )",
+              "#c\n", " "]
+    FLAGS = ["", "", "", "", "(?i)", "(?m)", "(?s)", "(?x)", "(?i)(?m)", "(?ix)", "(?u)"]
     ANCHORS = ["^", "$", "\\A", "\\Z", "\\b", "\\B"]
-    REPEATS = ["*", "+", "?", "{2}", "{1,2}", "{,1}", "{1,}", "{0}", "{,}", "{", "{}", "{a}", "{2,1}"]
-    OPENINGS = ["(", "(", "(?:", "(?:", "(?P<n>", "(?P<m>", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:",
-                "(?-i:", "(?s:", "(?m:", "(?ms-i:", "(?x:", "(?-x:", "(?u:"]
-    FOREIGN = ["\\z", "\\h", "\\R", "\\K", "\\Qa\\E", "\\N", "\\X", "\\p{L}", "\\g1", "\\g{1}", "\\k<n>",
-               "\\G", "\\C", "\\x{61}", "\\o{61}", "\\cA", "\\8", "\\99", "\\400", "(?R)", "(?1)", "(?&n)",
-               "(?<n>a)", "(?'n'a)", "(?|a|b)", "(*ACCEPT)", "(*UTF)", "(?^:a)", "(?n)", "(?J)", "(?a)",
-               "(?C)", "[[:alpha:]]", "[:alpha:]", "[[.a.]]", "(?i)", "(?x)", "(?P>n)", "(?P=k)", "(?)",
-               "(?-)", "(?i-:a)", "(?i-i:a)", "(?L)", "(?au)", "(?", "(?P", "(?<", "(?#a", "\\"]
+    REPEATS = ["*", "+", "?", "{2}", "{1,2}", "{,1}", "{1,}", "{0}", "{,}", "{", "{}", "{a}",
+               "{2,1}"]
+    OPENINGS = ["(", "(", "(?:", "(?:", "(?P<n>", "(?P<m>", "(?=", "(?!", "(?<=", "(?<!", "(?>",
+                "(?i:", "(?-i:", "(?s:", "(?m:", "(?ms-i:", "(?x:", "(?-x:", "(?u:"]
+    FOREIGN = ["\\z", "\\h", "\\R", "\\K", "\\Qa\\E", "\\N", "\\X", "\\p{L}", "\\g1", "\\g{1}",
+               "\\k<n>", "\\G", "\\C", "\\x{61}", "\\o{61}", "\\cA", "\\8", "\\99", "\\400",
+               "(?R)", "(?1)", "(?&n)", "(?<n>a)", "(?'n'a)", "(?|a|b)", "(*ACCEPT)", "(*UTF)",
+               "(?^:a)", "(?n)", "(?J)", "(?a)", "(?C)", "[[:alpha:]]", "[:alpha:]", "[[.a.]]",
+               "(?i)", "(?x)", "(?P>n)", "(?P=k)", "(?)", "(?-)", "(?i-:a)", "(?i-i:a)", "(?L)",
+               "(?au)", "(?", "(?P", "(?<", "(?#a", "\\"]
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -67,9 +76,9 @@ class Forge:
         for _ in range(self.random.randint(1, 3)):
             kind = self.random.random()
             if kind < 0.3:
-                members.append(self.random.choice(["a-c", "a-z", "A-Z", "0-9", "\\d-a", "b-a", "!-~", "-", "a-"]))
+                members.append(self.random.choice(self.RANGES))
             elif kind < 0.5:
-                members.append(self.random.choice([*self.CLASSES, "\\b", "\\]", "\\\\", "\\-", "\\^", "\\7"]))
+                members.append(self.random.choice([*self.CLASSES, *self.SET_ESCAPES]))
             else:
                 members.append(self.random.choice([*self.LITERALS, "[", "^", "$", ":", "|"]))
         return f"[{self.random.choice(['', '', '^', ']', '^]'])}{''.join(members)}]"
@@ -79,8 +88,7 @@ class Forge:
         if depth > 0 and kind < 0.25:
             return self.random.choice(self.OPENINGS) + self.branches(depth - 1) + ")"
         if kind < 0.3:
-            return self.random.choice(["\\1", "\\2", "(?P=n)", "(?(1)a|b)", "(?(n)a|)", "(?(2)a)", "(?#c)",
-                                       "(?# \\) )", "#c\n", " "])
+            return self.random.choice(self.OTHERS)
         if kind < 0.45:
             return self.set()
         if kind < 0.6:
@@ -94,14 +102,15 @@ class Forge:
         for _ in range(self.random.choice([0, 1, 1, 2, 2, 3])):
             text += self.atom(depth)
             if self.random.random() < 0.3:
-                text += self.random.choice(self.REPEATS) + self.random.choice(["", "", "", "?", "+"])
+                text += self.random.choice(self.REPEATS)
+                text += self.random.choice(["", "", "", "?", "+"])
         return text
 
     def branches(self, depth):
         return "|".join(self.sequence(depth) for _ in range(self.random.choice([1, 1, 1, 2, 3])))
 
     def pattern(self):
-        text = self.random.choice(["", "", "", "", "(?i)", "(?m)", "(?s)", "(?x)", "(?i)(?m)", "(?ix)", "(?u)"])
+        text = self.random.choice(self.FLAGS)
         text += self.branches(3)
         if self.random.random() < 0.1:
             at = self.random.randint(0, len(text))
@@ -164,7 +173,8 @@ def random_rules_case(forge):
     for _ in range(5):
         shape = forge.random.choices([1, 2, 8], k=forge.random.randint(0, 4))
         leaves[forge.key()] = None if forge.random.random() < 0.1 else shape
-    return [rules, list(leaves.items()), forge.random.choice([0, 2, 16]), forge.random.random() < 0.7]
+    strict = forge.random.random() < 0.7
+    return [rules, list(leaves.items()), forge.random.choice([0, 2, 16]), strict]
 
 
 class NoArray:

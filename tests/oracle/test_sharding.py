@@ -47,7 +47,8 @@ def random_shape(rng, axes, spec, rank):
     for entry in [*spec, *[None] * rank][:rank]:
         names = entry if isinstance(entry, list) else [entry]
         parts = math.prod(sizes.get(name, 1) for name in names)
-        shape.append(rng.choice([1, 1, 2, 3, 0]) * parts if rng.random() < 0.97 else rng.randint(0, 9))
+        even = rng.random() < 0.97
+        shape.append(rng.choice([1, 1, 2, 3, 0]) * parts if even else rng.randint(0, 9))
     return shape
 
 
