@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# libcairn.so, made of all rooms, and what `cmake --install` puts in place: the library, its headers,
-# the command, and the files by which CMake and pkg-config find them. A build with sanitizers is for its
-# own programs and installs nothing.
+# libcairn.so, made of all rooms; libcairn_mpi.so, where there is MPI; and what `cmake --install` puts in
+# place: the libraries, their headers, the command, and the files by which CMake and pkg-config find them.
+# A build with sanitizers is for its own programs and installs nothing.
 if(CAIRN_SANITIZE)
   return()
 endif()
@@ -39,6 +39,25 @@ target_sources(cairn PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FIL
 install(TARGETS cairn EXPORT cairn
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+if(TARGET cairn_coord_mpi)
+  get_target_property(mpi_headers cairn_coord_mpi HEADER_SET)
+  add_library(cairn_mpi SHARED $<TARGET_OBJECTS:cairn_coord_mpi>)
+  add_library(cairn::mpi ALIAS cairn_mpi)
+  set_target_properties(cairn_mpi PROPERTIES
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    EXPORT_NAME mpi
+    LINKER_LANGUAGE CXX
+    LINK_DEPENDS ${map}
+    VERIFY_INTERFACE_HEADER_SETS ON)
+  target_link_libraries(cairn_mpi PUBLIC cairn PRIVATE MPI::MPI_CXX fmt::fmt)
+  # What MPI's wrapper adds for other languages is not needed.
+  target_link_options(cairn_mpi PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined -Wl,--as-needed)
+  target_sources(cairn_mpi PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${mpi_headers})
+  install(TARGETS cairn_mpi EXPORT cairn
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endif()
 install(TARGETS cairn_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # The command writes its own completions; each goes where its shell looks.
@@ -66,5 +85,11 @@ install(FILES ${PROJECT_BINARY_DIR}/cairnConfig.cmake ${PROJECT_BINARY_DIR}/cair
 
 # The package may be moved: everything in it is found from where cairn.pc lies.
 file(RELATIVE_PATH to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/cairn.pc.in cairn.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/cairn.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(packages cairn)
+if(TARGET cairn_mpi)
+  list(APPEND packages cairn-mpi)
+endif()
+foreach(name IN LISTS packages)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

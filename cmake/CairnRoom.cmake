@@ -12,6 +12,7 @@
 #     TEST_DEPS testing storage       # rooms that only the tests may include
 #     LIBRARIES OpenSSL::Crypto)      # third-party libraries
 #
+# SEPARATE after the name: not a part of libcairn.
 # A room made of headers alone leaves SOURCES empty.
 
 define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of libcairn, in layer order")
@@ -19,7 +20,7 @@ define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of li
 add_custom_target(cairn_room_tests COMMENT "Test programs of all rooms")
 
 function(cairn_room name)
-  cmake_parse_arguments(ROOM "" "" "DEPS;PUBLIC;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "SEPARATE" "" "DEPS;PUBLIC;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "room ${name}: unknown arguments ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
@@ -60,7 +61,7 @@ function(cairn_room name)
     gtest_discover_tests(${target}_test DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}.
       PROPERTIES LABELS ${name} TIMEOUT 600 SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
   endif()
-  if(NOT name STREQUAL testing)
+  if(NOT name STREQUAL testing AND NOT ROOM_SEPARATE)
     set_property(GLOBAL APPEND PROPERTY CAIRN_ROOMS ${name})
   endif()
 endfunction()

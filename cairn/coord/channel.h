@@ -46,6 +46,8 @@ class Channel {
   /// To all others from rank 0, to rank 0 from the others; waits for nobody. Takes the place of
   /// what was sent before.
   virtual Result<void> send(const Message& message) = 0;
+  /// Has what was sent left? If not, it leaves only while the channel is in use.
+  virtual Result<bool> settled() { return true; }
   /// What the ranks `from` sent for `call` or a later one, if it is there, and what anybody sent
   /// who gives up; may give the same message again. Waits for nobody.
   virtual Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from) = 0;

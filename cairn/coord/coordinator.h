@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `Coordinator`: the processes of a job agree, in the foreground. `open.h` makes one from the
-// environment; `in_process.h`, `rendezvous.h` and `mpi.h` are the ways to meet.
+// environment; `in_process.h`, `rendezvous.h` and `mpi/mpi_coordinator.h` are the ways to meet.
 //
 // The commit of a save needs none of this: in the background ranks meet in the storage.
 #pragma once
@@ -32,8 +32,8 @@ constexpr std::size_t kMaxPayload = 16u << 20;
 /// text that names what the job is doing ("save 100"), for messages and as a check. Every call
 /// returns only after all ranks have come to it, so each is a barrier too.
 ///
-/// Threading: confined; one call at a time, and `mpi.h` says from which thread. Ownership: bytes
-/// passed in are copied; those that come out are immutable.
+/// Threading: confined; one call at a time; for MPI its header says from which thread. Ownership:
+/// bytes passed in are copied; those that come out are immutable.
 ///
 /// Failure: rank 0 judges, and all ranks that it can reach get the same error.
 /// - `deadline_exceeded` (coord/late-ranks): some did not come before rank 0's deadline, or that of

@@ -86,6 +86,7 @@ class Meeting final : public Coordinator {
   Result<std::optional<Message>> await_verdict(std::uint64_t call, Deadline deadline);
   Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from);
   Result<void> send(const Message& message, Deadline deadline);
+  Result<void> settle(Deadline deadline);
   void say_farewell(const Message& call, std::string text);
 
   bool passed(Deadline deadline) { return deadline.passed(channel_->clock()); }
@@ -130,7 +131,9 @@ Result<Meeting::Payloads> Meeting::preside(const Message& call, Deadline deadlin
   Message verdict = judge(roll, call.call, deadline);
   if (verdict.outcome != Outcome::kDone) verdict.payload = last_payload_;
   last_payload_ = verdict.payload;
-  const auto sent = send(verdict, passed(deadline) ? grace() : deadline);
+  const Deadline end = passed(deadline) ? grace() : deadline;
+  auto sent = send(verdict, end);
+  if (sent) sent = settle(end);
   if (!sent) {
     const std::string why = "the others could not be told: " + sent.error().to_string();
     if (verdict.outcome == Outcome::kDone) {
@@ -214,6 +217,16 @@ Result<void> Meeting::send(const Message& message, Deadline deadline) {
   while (true) {
     auto sent = channel_->send(message);
     if (sent || sent.error().code() != Code::kUnavailable || passed(deadline)) return sent;
+    wait(span, deadline);
+  }
+}
+
+// Who does not take the verdict will be late for the next call.
+Result<void> Meeting::settle(Deadline deadline) {
+  nanoseconds span = kFirstWait;
+  while (true) {
+    CAIRN_TRY_ASSIGN(const bool settled, channel_->settled());
+    if (settled || passed(deadline)) return {};
     wait(span, deadline);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A coordinator from what the launcher put into the environment: one row a launcher in open.cc.
-// Programs that use MPI call open_mpi() of `mpi.h` instead.
+// Programs that use MPI call open_mpi() of `mpi/mpi_coordinator.h` instead.
 #pragma once
 
 #include <functional>
