@@ -33,8 +33,9 @@ void dawdle(std::mt19937_64& random) {
 
 std::string bytes_from(std::uint64_t seed, std::size_t size) {
   std::mt19937_64 random(seed);
-  std::string text(size, '\0');
-  for (char& c : text) c = static_cast<char>(random());
+  std::string text;
+  while (text.size() < size) text += std::to_string(random());
+  text.resize(size);
   return text;
 }
 

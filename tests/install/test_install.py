@@ -54,6 +54,47 @@ def test_pkg_config_finds_it(prefix, consumer, tmp_path):
     assert run(tmp_path / "consumer", tmp_path / "saved", **where) == SAID
 
 
+@pytest.fixture
+def mpi(prefix):
+    if not (prefix / "lib/libcairn_mpi.so").exists():
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI needs MPI")
+        pytest.skip("built without MPI")
+    return "MPI is not initialised; call MPI_Init_thread() first\n"
+
+
+@pytest.fixture(scope="module")
+def mpi_consumer(source):
+    return source / "tests/install/mpi_consumer"
+
+
+def test_cmake_finds_the_library_for_mpi(prefix, mpi, mpi_consumer, tmp_path):
+    run("cmake", "-S", mpi_consumer, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path)
+    assert run(tmp_path / "consumer") == mpi
+
+
+def test_pkg_config_finds_the_library_for_mpi(prefix, mpi, mpi_consumer, tmp_path):
+    package = prefix / "lib/pkgconfig"
+    flags = run("pkg-config", "--cflags", "--libs", "cairn-mpi", PKG_CONFIG_PATH=package).split()
+    run("g++", "-std=c++20", "-o", tmp_path / "consumer", mpi_consumer / "main.cc", *flags,
+        f"-Wl,-rpath-link,{prefix}/lib")
+    assert run(tmp_path / "consumer", LD_LIBRARY_PATH=prefix / "lib") == mpi
+
+
+def test_cmake_says_when_there_is_no_library_for_mpi(prefix, mpi_consumer, tmp_path):
+    config = prefix / "lib/cmake/cairn"
+    bare = tmp_path / "cairn/lib/cmake/cairn"
+    bare.mkdir(parents=True)
+    for name in "cairnConfig.cmake", "cairnConfigVersion.cmake":
+        (bare / name).write_text((config / name).read_text())
+    (bare / "cairnTargets.cmake").write_text("add_library(cairn::cairn INTERFACE IMPORTED)\n")
+    done = subprocess.run(["cmake", "-S", mpi_consumer, "-B", tmp_path / "build", "-G", "Ninja",
+                           f"-DCMAKE_PREFIX_PATH={tmp_path}/cairn"], text=True, capture_output=True)
+    assert done.returncode != 0
+    assert "mpi" in done.stderr
+
+
 def test_every_installed_header_needs_only_installed_headers(prefix, tmp_path):
     include = prefix / "include"
     headers = sorted(path.relative_to(include) for path in include.rglob("*.h"))
@@ -64,13 +105,17 @@ def test_every_installed_header_needs_only_installed_headers(prefix, tmp_path):
     run("g++", *strict, f"-I{include}", program)
 
 
-def test_the_library_shows_only_its_own_names(prefix):
-    listing = run("nm", "--dynamic", "--defined-only", "--demangle", prefix / "lib/libcairn.so")
+@pytest.mark.parametrize(("library", "name"), [("libcairn.so", "cairn::base::parse_json"),
+                                               ("libcairn_mpi.so", "cairn::coord::open_mpi")])
+def test_the_library_shows_only_its_own_names(prefix, request, library, name):
+    if "mpi" in library:
+        request.getfixturevalue("mpi")
+    listing = run("nm", "--dynamic", "--defined-only", "--demangle", prefix / "lib" / library)
     names = [line.split(maxsplit=2)[2] for line in listing.splitlines()]
     ours = re.compile(r"((typeinfo|typeinfo name|vtable|VTT|guard variable) for |"
                       r"(non-)?virtual thunk to )?cairn::")
-    assert [name for name in names if not ours.match(name)] == []
-    assert any("cairn::base::parse_json" in name for name in names)
+    assert [shown for shown in names if not ours.match(shown)] == []
+    assert any(name in shown for shown in names)
 
 
 def test_the_command_runs_where_it_was_put(prefix):
