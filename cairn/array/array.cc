@@ -142,9 +142,8 @@ Array Array::slice(const Box& box) const {
   Array part = *this;
   part.shape_ = box.shape();
   if (box.empty()) return part;
-  std::int64_t moved = 0;
-  for (std::size_t i = 0; i < box.rank(); ++i) moved += box.begin[i] * strides_[i];
-  part.offset_ = static_cast<std::size_t>(static_cast<std::int64_t>(offset_) + moved);
+  part.offset_ = static_cast<std::size_t>(static_cast<std::int64_t>(offset_) +
+                                          byte_offset(box.begin, strides_));
   return part;
 }
 

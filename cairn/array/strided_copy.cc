@@ -168,6 +168,12 @@ void swap_words(MutableByteSpan bytes) {
 
 }  // namespace
 
+std::int64_t byte_offset(const Shape& index, const Strides& strides) {
+  std::int64_t offset = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * strides[d];
+  return offset;
+}
+
 void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan from,
                   StridedSpan to) {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;

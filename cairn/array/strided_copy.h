@@ -16,6 +16,9 @@ struct ConstStridedSpan {
   const Strides* strides = nullptr;
 };
 
+/// Bytes from the element at index 0 to that at `index`.
+std::int64_t byte_offset(const Shape& index, const Strides& strides);
+
 /// Copies `shape` elements of `item_size` bytes. Merges dimensions that are contiguous on both
 /// sides, so that a dense copy is one memcpy. REQUIRES: both places hold the whole shape, of rank
 /// at most kMaxRank, and do not overlap.

@@ -89,6 +89,21 @@ Result<Uri> join_uri(const Uri& base, std::string_view below) {
   return joined;
 }
 
+std::pair<Uri, std::string> split_uri(Uri uri) {
+  const std::size_t slash = uri.path.rfind('/');
+  const bool alone = slash == std::string::npos;
+  std::string name = uri.path.substr(alone ? 0 : slash + 1);
+  const std::string_view here = uri.scheme == kFile ? "." : "";
+  uri.path = alone ? here : uri.path.substr(0, std::max<std::size_t>(slash, 1));
+  return {std::move(uri), std::move(name)};
+}
+
+std::string join_path(std::string_view directory, std::string_view name) {
+  std::string path(directory);
+  if (!directory.empty() && !name.empty()) path += '/';
+  return path += name;
+}
+
 bool is_safe_relative_path(std::string_view path) {
   if (path.find('\0') != std::string_view::npos) return false;
   while (true) {

@@ -30,6 +30,13 @@ Result<Uri> parse_uri(std::string_view text);
 /// the same scheme replaces the base; another scheme is refused (uri/scheme-mismatch).
 Result<Uri> join_uri(const Uri& base, std::string_view below);
 
+/// Where the last component lies, and its name: "/a/b" is {"/a", "b"}, "b" is {".", "b"},
+/// "gs://bucket/b" is {"gs://bucket", "b"}.
+std::pair<Uri, std::string> split_uri(Uri uri);
+
+/// "directory/name", or the one of them that is not empty.
+std::string join_path(std::string_view directory, std::string_view name);
+
 /// Is this a name that stays below where it is put? False for "", absolute, "..", ".", empty
 /// components, NUL, a trailing slash.
 bool is_safe_relative_path(std::string_view path);

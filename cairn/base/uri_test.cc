@@ -100,6 +100,36 @@ TEST(Uri, RefusesToJoinAcrossSchemes) {
   EXPECT_EQ(join_uri(*parse_uri("/a"), "b\0"s).error().reason(), "uri/nul");
 }
 
+TEST(Uri, SplitsOffTheLastComponent) {
+  const struct {
+    const char* whole;
+    const char* parent;
+    const char* name;
+  } kTable[] = {
+      {"b", ".", "b"},
+      {"a/b", "a", "b"},
+      {"/b", "/", "b"},
+      {"/a/b.x", "/a", "b.x"},
+      {"a/", "a", ""},
+      {"gs://bucket/b", "gs://bucket", "b"},
+      {"gs://bucket/a/b", "gs://bucket/a", "b"},
+      {"memory://b", "memory://b", ""},
+      {"memory://x/b", "memory://x", "b"},
+  };
+  for (const auto& row : kTable) {
+    const auto [parent, name] = split_uri(*parse_uri(row.whole));
+    EXPECT_EQ(parent.to_string(), row.parent) << row.whole;
+    EXPECT_EQ(name, row.name) << row.whole;
+  }
+}
+
+TEST(Uri, JoinsPathsThatMayBeEmpty) {
+  EXPECT_EQ(join_path("a/b", "c"), "a/b/c");
+  EXPECT_EQ(join_path("", "c"), "c");
+  EXPECT_EQ(join_path("a", ""), "a");
+  EXPECT_EQ(join_path("", ""), "");
+}
+
 TEST(Uri, KnowsWhichPathsStayBelow) {
   for (const auto& path : {"a"s, "a/b"s, "..."s, "a/..b"s, ".hidden"s, "a b"s}) {
     EXPECT_TRUE(is_safe_relative_path(path)) << path;

@@ -13,12 +13,6 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-std::int64_t byte_offset(const Shape& index, const Strides& strides) {
-  std::int64_t offset = 0;
-  for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * strides[d];
-  return offset;
-}
-
 class MemorySource final : public LeafSource {
  public:
   MemorySource(ShardedArray array, DType dtype) : array_(std::move(array)), dtype_(dtype) {}

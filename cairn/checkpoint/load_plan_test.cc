@@ -10,6 +10,7 @@
 #include "cairn/array/flat_range.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/save.h"
+#include "cairn/testing/forwarding_store.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -80,34 +81,17 @@ TEST(LoadPlan, ReadsEachNeededBlockOnceAndNoOther) {
   }
 }
 
-/// Passes everything on and counts what is read.
-class CountingStore final : public storage::Store {
+/// Counts what is read.
+class CountingStore final : public testing::ForwardingStore {
  public:
-  explicit CountingStore(std::shared_ptr<storage::Store> inner) : inner_(std::move(inner)) {}
+  using ForwardingStore::ForwardingStore;
   std::uint64_t bytes() const { return bytes_; }
 
-  std::string describe(std::string_view key) const override { return inner_->describe(key); }
-  storage::Capabilities capabilities() const override { return inner_->capabilities(); }
-  Result<storage::ObjectInfo> stat(std::string_view key) override { return inner_->stat(key); }
   Result<std::unique_ptr<storage::ObjectReader>> open(std::string_view key) override {
-    CAIRN_TRY_ASSIGN(auto reader, inner_->open(key));
+    CAIRN_TRY_ASSIGN(auto reader, behind_->open(key));
     return std::unique_ptr<storage::ObjectReader>(
         std::make_unique<Reader>(std::move(reader), bytes_));
   }
-  Result<std::unique_ptr<storage::ObjectWriter>> create(std::string_view key,
-                                                        std::uint64_t size) override {
-    return inner_->create(key, size);
-  }
-  Result<storage::ObjectInfo> put(std::string_view key, ByteSpan bytes,
-                                  const storage::Condition& when) override {
-    return inner_->put(key, bytes, when);
-  }
-  Result<void> remove(std::string_view key) override { return inner_->remove(key); }
-  Result<std::vector<storage::ListEntry>> list(std::string_view directory,
-                                               bool recursive) override {
-    return inner_->list(directory, recursive);
-  }
-  Result<void> sync() override { return inner_->sync(); }
 
  private:
   class Reader final : public storage::ObjectReader {
@@ -125,7 +109,6 @@ class CountingStore final : public storage::Store {
     std::atomic<std::uint64_t>& bytes_;
   };
 
-  std::shared_ptr<storage::Store> inner_;
   std::atomic<std::uint64_t> bytes_ = 0;
 };
 

@@ -43,7 +43,7 @@ class Scatter {
     if (box.empty()) return {};
     Array to = destination(box);
     const DType dtype = stored_.dtype;
-    const ConstStridedSpan source{from + offset_of(box.begin), &strides_};
+    const ConstStridedSpan source{from + byte_offset(box.begin, strides_), &strides_};
     if (to.dtype() == dtype) {
       copy_strided(box.shape(), item_size(dtype), source, {to.mutable_data(), &to.strides()});
       return {};
@@ -65,12 +65,6 @@ class Scatter {
   }
 
  private:
-  std::int64_t offset_of(const Shape& index) const {
-    std::int64_t offset = 0;
-    for (std::size_t d = 0; d < index.size(); ++d) offset += index[d] * strides_[d];
-    return offset;
-  }
-
   const format::StoredArray& stored_;
   const BoxTarget& target_;
   Box cells_;

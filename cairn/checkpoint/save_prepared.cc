@@ -96,11 +96,8 @@ Json index_of(const Manifest& manifest) {
   std::vector<IndexedArray> arrays;
   arrays.reserve(manifest.arrays.size());
   for (const ManifestArray& array : manifest.arrays) {
-    std::string path = directory;
-    if (!path.empty() && !array.stored.key.empty()) path += '/';
-    path += array.stored.key;
-    arrays.push_back(
-        {std::move(path), array.stored.shape, std::string(dtype_name(array.stored.dtype))});
+    arrays.push_back({join_path(directory, array.stored.key), array.stored.shape,
+                      std::string(dtype_name(array.stored.dtype))});
   }
   return index_list(arrays);
 }
@@ -158,15 +155,12 @@ Result<SaveReport> save_directory(std::vector<PreparedTree> trees, const std::st
   return report;
 }
 
-Result<SaveReport> save_bare(PreparedTree tree, Uri uri, const SaveOptions& options,
+Result<SaveReport> save_bare(PreparedTree tree, const Uri& uri, const SaveOptions& options,
                              Runtime& runtime) {
-  const std::string path = uri.to_string();
-  const std::size_t slash = uri.path.rfind('/');
-  const std::string name = uri.path.substr(slash == std::string::npos ? 0 : slash + 1);
-  uri.path = slash == std::string::npos ? "." : uri.path.substr(0, std::max<std::size_t>(slash, 1));
+  const auto [directory, name] = split_uri(uri);
   CAIRN_TRY_ASSIGN(
       const auto store,
-      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = true}));
+      storage::open_store(directory, {.file_system = &runtime.file_system(), .create = true}));
   ArrayWriterOptions to{.prefix = {},
                         .shard_size = 0,
                         .bare_name = name,
@@ -181,7 +175,7 @@ Result<SaveReport> save_bare(PreparedTree tree, Uri uri, const SaveOptions& opti
   Manifest written = tree.manifest;
   CAIRN_TRY(writers.front()->finish(written, tree.sha256));
   CAIRN_TRY(store->sync());
-  SaveReport report{path, {}, 0, 0, 0, {}};
+  SaveReport report{uri.to_string(), {}, 0, 0, 0, {}};
   count(written, report);
   return report;
 }

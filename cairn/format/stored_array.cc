@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "cairn/base/checked.h"
+#include "cairn/base/uri.h"
 
 namespace cairn::format {
 namespace {
@@ -57,7 +58,7 @@ std::string StoredArray::chunk_name(std::uint64_t n) const {
 
 std::string StoredArray::chunk_key(std::uint64_t n) const {
   if (one_object) return key;
-  return key.empty() ? chunk_name(n) : key + '/' + chunk_name(n);
+  return join_path(key, chunk_name(n));
 }
 
 std::uint64_t StoredArray::chunk_bytes() const {

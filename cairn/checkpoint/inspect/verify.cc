@@ -9,6 +9,7 @@
 
 #include "cairn/async/mutex.h"
 #include "cairn/base/crc32c.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/read_boxes.h"
 #include "cairn/format/zarr2/metadata.h"
 
@@ -133,9 +134,7 @@ class Verifier {
   // We do not need `.zarray` ourselves, other readers do.
   static Result<void> check_metadata(const VerifyJob& job) {
     const ManifestArray& array = array_of(job);
-    std::string key = array.stored.key;
-    if (!key.empty()) key += '/';
-    key += format::zarr2::kMetadataName;
+    const std::string key = join_path(array.stored.key, format::zarr2::kMetadataName);
     CAIRN_TRY_ASSIGN(const std::string expected, format::zarr2::dump_metadata(array.stored));
     const auto found = storage::read_all(*job.prefix->store, key, format::zarr2::kMaxMetadataBytes);
     if (found && as_text(found->bytes()) == expected) return {};

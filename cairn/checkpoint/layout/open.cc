@@ -103,11 +103,7 @@ bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys) {
 namespace {
 
 Result<Checkpoint> open_file(const Uri& uri, Runtime& runtime) {
-  const std::size_t slash = uri.path.rfind('/');
-  const std::string name = uri.path.substr(slash == std::string::npos ? 0 : slash + 1);
-  Uri parent = uri;
-  parent.path =
-      slash == std::string::npos ? "." : uri.path.substr(0, std::max<std::size_t>(slash, 1));
+  const auto [parent, name] = split_uri(uri);
   CAIRN_TRY_ASSIGN(
       std::shared_ptr<storage::Store> store,
       storage::open_store(parent, {.file_system = &runtime.file_system(), .create = false}));

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/leaf_source.h"
 #include "cairn/checkpoint/names.h"
@@ -78,13 +79,7 @@ class Zarr2Writer final : public ArrayWriter {
   }
 
   std::string object_key(const format::StoredArray& stored, std::string_view name) const {
-    std::string key = prefix_directory(options_.prefix);
-    for (const std::string_view part : {std::string_view(stored.key), name}) {
-      if (part.empty()) continue;
-      if (!key.empty()) key += '/';
-      key += part;
-    }
-    return key;
+    return join_path(join_path(prefix_directory(options_.prefix), stored.key), name);
   }
 
   Result<void> write_here(const WriteJob& job, const PlannedArray& array) {

@@ -9,6 +9,7 @@
 
 #include "cairn/format/safetensors/reader.h"
 #include "cairn/storage/memory/memory_store.h"
+#include "cairn/testing/forwarding_store.h"
 
 namespace cairn::format::safetensors {
 namespace {
@@ -211,29 +212,16 @@ TEST(SafetensorsMakeHeader, GivesBackWhatWasWritten) {
 }
 
 // A store that takes bytes in order only, as stores of whole objects do.
-class InOrderStore final : public storage::Store {
+class InOrderStore final : public testing::ForwardingStore {
  public:
-  std::string describe(std::string_view key) const override { return inner_->describe(key); }
+  InOrderStore() : ForwardingStore(storage::make_memory_store()) {}
+
   storage::Capabilities capabilities() const override { return {}; }
-  Result<storage::ObjectInfo> stat(std::string_view key) override { return inner_->stat(key); }
-  Result<std::unique_ptr<storage::ObjectReader>> open(std::string_view key) override {
-    return inner_->open(key);
-  }
   Result<std::unique_ptr<storage::ObjectWriter>> create(std::string_view key,
                                                         std::uint64_t size) override {
-    CAIRN_TRY_ASSIGN(auto out, inner_->create(key, size));
+    CAIRN_TRY_ASSIGN(auto out, behind_->create(key, size));
     return std::make_unique<InOrderWriter>(std::move(out));
   }
-  Result<storage::ObjectInfo> put(std::string_view key, ByteSpan bytes,
-                                  const storage::Condition& condition) override {
-    return inner_->put(key, bytes, condition);
-  }
-  Result<void> remove(std::string_view key) override { return inner_->remove(key); }
-  Result<std::vector<storage::ListEntry>> list(std::string_view directory,
-                                               bool recursive) override {
-    return inner_->list(directory, recursive);
-  }
-  Result<void> sync() override { return inner_->sync(); }
 
  private:
   class InOrderWriter final : public storage::ObjectWriter {
@@ -250,8 +238,6 @@ class InOrderStore final : public storage::Store {
     std::unique_ptr<storage::ObjectWriter> out_;
     std::uint64_t next_ = 0;
   };
-
-  std::unique_ptr<storage::Store> inner_ = storage::make_memory_store();
 };
 
 std::string random_bytes(std::size_t size, std::mt19937& random) {
