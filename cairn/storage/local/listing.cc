@@ -4,16 +4,15 @@
 #include <algorithm>
 #include <optional>
 
+#include "cairn/base/uri.h"
+#include "cairn/storage/local/temporary_files.h"
+
 namespace cairn::storage {
 namespace {
 
 bool is_absent(const Error& error) {
   return error.code() == Code::kNotFound || error.reason() == "fs/not-a-directory" ||
          error.reason() == "fs/symlink";
-}
-
-std::string join(const std::string& directory, const std::string& name) {
-  return directory.empty() ? name : directory + "/" + name;
 }
 
 struct Child {
@@ -44,7 +43,7 @@ class Walk {
     // Here the directory is closed: a deep tree does not use up the descriptors.
     for (const Child& child : children) {
       if (child.through_link && through_link) continue;
-      CAIRN_TRY(visit(join(directory, child.name), through_link || child.through_link));
+      CAIRN_TRY(visit(join_path(directory, child.name), through_link || child.through_link));
     }
     way_.pop_back();
     return {};
@@ -69,11 +68,11 @@ class Walk {
     if (!info && is_absent(info.error())) return {};
     if (!info) return std::move(info).error();
     if (info->kind == FileKind::kFile) {
-      found_.push_back({join(directory, entry.name), false, info->size});
+      found_.push_back({join_path(directory, entry.name), false, info->size});
     } else if (info->kind == FileKind::kDirectory && recursive_) {
       children.push_back({entry.name, entry.kind == FileKind::kSymlink});
     } else if (info->kind == FileKind::kDirectory) {
-      found_.push_back({join(directory, entry.name), true, 0});
+      found_.push_back({join_path(directory, entry.name), true, 0});
     }
     return {};
   }

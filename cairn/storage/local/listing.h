@@ -3,16 +3,12 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "cairn/storage/local/file_system.h"
 #include "cairn/storage/store.h"
 
 namespace cairn::storage {
-
-/// New objects are written under names that begin so; they are never listed.
-inline constexpr std::string_view kTemporaryPrefix = ".cairn-tmp-";
 
 /// What Store::list() promises, for `directory` below `root`. Links are followed: to files always,
 /// to directories once on a way down and never to one that the way came through. What vanishes

@@ -4,10 +4,10 @@
 #include <atomic>
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include "cairn/storage/local/directories.h"
 #include "cairn/storage/local/listing.h"
+#include "cairn/storage/local/temporary_files.h"
 #include "cairn/storage/refusal.h"
 
 namespace cairn::storage {
@@ -69,7 +69,8 @@ class LocalStore final : public Store {
         private_(options.private_directory),
         batch_(private_ && options.batch_sync && root_->can_sync_file_system()),
         root_is_link_(root_is_link),
-        directories_(fs, *root_) {}
+        directories_(fs, *root_),
+        temporary_(fs, *root_) {}
 
   std::string describe(std::string_view key) const override {
     if (key.empty()) return path_;
@@ -105,7 +106,6 @@ class LocalStore final : public Store {
   Result<std::unique_ptr<class LocalWriter>> begin(std::string_view key, std::uint64_t size,
                                                    bool only_if_absent);
   Result<void> open_new(class LocalWriter& writer, const std::string& key, bool only_if_absent);
-  Result<std::unique_ptr<File>> open_temporary(std::string_view directory, std::string& name);
 
   FileSystem& fs_;
   const std::string path_;
@@ -114,7 +114,7 @@ class LocalStore final : public Store {
   const bool batch_;
   const bool root_is_link_;
   Directories directories_;
-  std::atomic<std::uint64_t> next_temporary_ = 0;
+  TemporaryFiles temporary_;
 };
 
 class LocalWriter final : public ObjectWriter {
@@ -123,7 +123,6 @@ class LocalWriter final : public ObjectWriter {
       : store_(store), key_(std::move(key)), size_(size) {}
   ~LocalWriter() override {
     if (file_ == nullptr) return;
-    file_.reset();
     store_.fs_.remove_file(store_.root_.get(), name_).ignore_error("it is hidden, and ours alone");
   }
 
@@ -277,21 +276,10 @@ Result<void> LocalStore::open_new(LocalWriter& writer, const std::string& key,
   auto before = fs_.stat(root_.get(), key, /*follow_links=*/false);
   if (before) CAIRN_TRY(check_no_link(before->kind, key));
   if (!before && before.error().code() != Code::kNotFound) return std::move(before).error();
-  std::string name;
-  CAIRN_TRY_ASSIGN(auto file, open_temporary(parent_of(key), name));
-  writer.take(std::move(file), name, only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
+  CAIRN_TRY_ASSIGN(auto made, temporary_.make(parent_of(key)));
+  writer.take(std::move(made.file), std::move(made.name),
+              only_if_absent ? Arrival::kExclusive : Arrival::kReplace);
   return {};
-}
-
-// Names repeat after a crash and on other hosts; whoever finds one taken goes on to the next.
-Result<std::unique_ptr<File>> LocalStore::open_temporary(std::string_view directory,
-                                                         std::string& name) {
-  while (true) {
-    name = fmt::format("{}{}{}{}-{}", directory, directory.empty() ? "" : "/", kTemporaryPrefix,
-                       ::getpid(), next_temporary_++);
-    auto file = fs_.open(root_.get(), name, kNewFile);
-    if (file || file.error().reason() != "fs/exists") return file;
-  }
 }
 
 Result<void> LocalStore::remove(std::string_view key) {

@@ -4,8 +4,9 @@
 //
 // A new object is written under a temporary name (".cairn-tmp-*" in the same directory), synced,
 // and renamed by finish(); put() does the same: a name never shows a part of an object, even after
-// a power cut. sync() then makes the names durable: fsync of each directory that changed, children
-// first.
+// a power cut. What a killed process left there is removed by the next that writes into the
+// directory (temporary_files.h). sync() then makes the names durable: fsync of each directory that
+// changed, children first.
 //
 // In a private directory nobody looks, so files are written in place, and the bytes need be durable
 // only after sync(): by one syncfs on a descriptor that was opened before the first write, where
