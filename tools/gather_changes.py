@@ -3,6 +3,7 @@
 """Folds the notes of changes/unreleased into CHANGELOG.md, for a release.
 
     tools/gather_changes.py VERSION DATE [ROOT]
+    tools/gather_changes.py                       prints what the next release would say
 
 Each note is changes/unreleased/<kind>-<slug>.md, one to three sentences; the kind decides the
 heading. The notes are removed. Nothing is written when a note is wrong.
@@ -12,7 +13,11 @@ import sys
 from pathlib import Path
 
 HEADINGS = {"new": "New", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
-TITLE = "# Changes\n"
+TITLE = """# Changes
+
+What has changed since the last release stands in [changes/unreleased](changes/unreleased), one note a file. A
+release gathers the notes here, newest first (`tools/gather_changes.py`).
+"""
 
 
 def read_notes(folder: Path):
@@ -33,17 +38,23 @@ def read_notes(folder: Path):
     return paths, {HEADINGS[kind]: notes for kind, notes in sections.items() if notes}
 
 
+def section(title: str, notes_by_heading) -> str:
+    text = f"\n## {title}\n"
+    for heading, notes in notes_by_heading.items():
+        text += f"\n### {heading}\n\n" + "".join(f"- {note}\n" for note in notes)
+    return text
+
+
 def main():
-    if len(sys.argv) not in (3, 4):
+    if len(sys.argv) not in (1, 3, 4):
         sys.exit(__doc__)
-    version, date = sys.argv[1:3]
     root = Path(sys.argv[3] if len(sys.argv) == 4 else Path(__file__).parent.parent)
-    paths, sections = read_notes(root / "changes" / "unreleased")
-
-    release = f"\n## {version} ({date})\n"
-    for heading, notes in sections.items():
-        release += f"\n### {heading}\n\n" + "".join(f"- {note}\n" for note in notes)
-
+    paths, notes = read_notes(root / "changes" / "unreleased")
+    if len(sys.argv) == 1:
+        print(section("Unreleased", notes), end="")
+        return
+    version, date = sys.argv[1:3]
+    release = section(f"{version} ({date})", notes)
     log = root / "CHANGELOG.md"
     before = log.read_text(encoding="utf-8") if log.exists() else TITLE
     log.write_text(TITLE + release + before.removeprefix(TITLE), encoding="utf-8")
