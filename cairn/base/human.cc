@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/base/human.h"
 
-#include <array>
 #include <charconv>
 #include <optional>
 

@@ -2,7 +2,6 @@
 #include "cairn/base/percent.h"
 
 #include "cairn/base/base64.h"
-#include "cairn/base/bytes.h"
 
 namespace cairn::inline base {
 namespace {

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/manifest.h"
 
-#include <bit>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "cairn/base/base64.h"
 #include "cairn/base/sha256.h"
-#include "cairn/base/uri.h"
 #include "cairn/checkpoint/manifest_columns.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/record.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/attempt_files.h"
 
-#include <algorithm>
-
 #include "cairn/base/uri.h"
 
 namespace cairn::inline checkpoint {

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "cairn/base/buffer.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {

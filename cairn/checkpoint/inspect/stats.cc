@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "cairn/array/cast.h"
-#include "cairn/async/mutex.h"
 #include "cairn/checkpoint/load.h"
 #include "cairn/checkpoint/load_plan.h"
 

@@ -9,7 +9,6 @@
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/open.h"
-#include "cairn/tree/flatten.h"
 
 namespace cairn::inline checkpoint {
 

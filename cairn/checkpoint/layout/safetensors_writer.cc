@@ -5,7 +5,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cairn/base/checked.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/leaf_source.h"
 #include "cairn/checkpoint/names.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of JAX and of the reference system: an array at key path a.b is the directory
 // <prefix>/a/b with `.zarray` and one object a chunk.
-#include <algorithm>
 #include <set>
 #include <utility>
 
