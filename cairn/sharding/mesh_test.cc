@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +82,19 @@ TEST(Mesh, GroupsGiveTheSamePointersEveryTime) {
   // An axis of size 1 splits nothing.
   EXPECT_EQ(&mesh.groups(0b011), &groups);
   EXPECT_NE(&mesh.groups(0b101), &groups);
+}
+
+TEST(Mesh, MayBeAskedByManyThreadsAtOnce) {
+  const Mesh mesh = *Mesh::over_ranks({{"a", 8}, {"b", 8}, {"c", 4}}, 64);
+  std::vector<std::vector<const DeviceGroups*>> seen(4);
+  std::vector<std::jthread> threads;
+  for (auto& of_thread : seen) {
+    threads.emplace_back([&mesh, &of_thread] {
+      for (AxisSet set = 0; set < 8; ++set) of_thread.push_back(&mesh.groups(set));
+    });
+  }
+  threads.clear();
+  for (const auto& of_thread : seen) EXPECT_EQ(of_thread, seen.front());
 }
 
 /// Compares every two devices.

@@ -208,8 +208,13 @@ TEST(Regex, RefusesTextThatIsNoUtf8OrTooLong) {
 
 TEST(Regex, GivesUpInsteadOfHanging) {
   const std::string text(5000, 'a');
+  EXPECT_EQ(search("(a+)+$", std::string(12, 'a') + "b"), "no");
+  EXPECT_EQ(search("(a+)+$", std::string(21, 'a') + "b"), "regex/limit");
   EXPECT_EQ(search("(a+)+$", text + "b"), "regex/limit");
   EXPECT_EQ(search("(?:a|aa)+$", text + "b"), "regex/limit");
+  // Few steps, but memory for each.
+  EXPECT_EQ(search("^(?:a|b)*$", text), "yes");
+  EXPECT_EQ(search("^(?:a|b)*$", std::string(300'000, 'a')), "regex/limit");
   EXPECT_EQ(search("(.*)(.*)(.*)(.*)(.*)b$", text), "no");
   EXPECT_EQ(search("((((a*)*)*)*)*b", text), "no");
   EXPECT_EQ(search(".*kernel.*", text + "kernel"), "yes");
