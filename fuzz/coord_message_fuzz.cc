@@ -7,6 +7,7 @@
 #include "cairn/coord/wire.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using cairn::as_text;
   using cairn::coord::decode_message;
   const auto bytes = cairn::Buffer::own(std::string(reinterpret_cast<const char*>(data), size));
   const auto first = decode_message(bytes);

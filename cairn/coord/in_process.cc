@@ -67,6 +67,7 @@ Result<std::vector<std::unique_ptr<Coordinator>>> make_in_process_coordinators(i
   CAIRN_TRY(check_place({0, count}));
   const auto mailbox = std::make_shared<Mailbox>(count);
   std::vector<std::unique_ptr<Coordinator>> coordinators;
+  coordinators.reserve(static_cast<std::size_t>(count));
   for (int rank = 0; rank < count; ++rank) {
     coordinators.push_back(
         make_coordinator(std::make_unique<InProcessChannel>(mailbox, Place{rank, count})));

@@ -176,10 +176,10 @@ Result<Meeting::Payloads> Meeting::attend(const Message& call, Deadline deadline
     return Error(Code::kDeadlineExceeded, "coord/late-ranks",
                  late_text(kRankZero, call, seen_, "the deadline") + trouble_);
   }
-  Message& verdict = **heard;
+  const Message& verdict = **heard;
   const bool about_this_call = verdict.call == call.call;
   if (about_this_call && verdict.outcome != Outcome::kDone) return error_of(verdict);
-  return Payloads(1, std::move(verdict.payload));
+  return Payloads(1, verdict.payload);
 }
 
 Result<std::optional<Message>> Meeting::hear_verdict(const Message& call, Deadline deadline) {

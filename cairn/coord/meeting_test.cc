@@ -29,6 +29,7 @@ struct Script {
   std::deque<Result<void>> sends;
   std::vector<Message> sent;
   int looked = 0;
+  int unsettled = 0;  ///< how often settled() says no
   std::vector<std::chrono::nanoseconds> waits;
 };
 
@@ -42,6 +43,7 @@ class ScriptedChannel final : public Channel {
     script_.sent.push_back(message);
     return next(script_.sends).value_or(Result<void>());
   }
+  Result<bool> settled() override { return --script_.unsettled < 0; }
   Looked receive(std::uint64_t, std::span<const int>) override {
     ++script_.looked;
     return next(script_.looks).value_or(Looked(std::vector<Received>()));
@@ -151,6 +153,17 @@ TEST_F(MeetingTest, AnAnswerInTheGraceCounts) {
   must(me->barrier("a", in(std::chrono::microseconds(1))));
   ASSERT_EQ(script.sent.size(), 2);
   EXPECT_EQ(script.sent[1].outcome, Outcome::kLate);
+}
+
+TEST_F(MeetingTest, Rank0StaysUntilItsVerdictHasLeftOrTheDeadlinePasses) {
+  const auto me = join({0, 2});
+  for (const int unsettled : {3, 1'000'000}) {
+    script.waits.clear();
+    script.unsettled = unsettled;
+    script.looks.push_back(from(1, {.call = 1, .phase = "a"}));
+    must(me->barrier("a", in(seconds(5))));
+    EXPECT_EQ(script.waits.size() == 3, unsettled == 3);
+  }
 }
 
 TEST_F(MeetingTest, ARankWhoseChannelFailsTellsTheOthersWhy) {
