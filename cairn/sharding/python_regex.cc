@@ -44,7 +44,8 @@ struct Sequence {
   Width before;  // all but the last part
   Width last;
   Part part = Part::kNone;
-  std::size_t begin = 0;  // of the last part, in the output
+  std::size_t begin = 0;   // of the last part, in the output
+  std::size_t groups = 0;  // how many there were before the last part
 
   void add(Part kind, Width width) {
     before = in_row(before, last);
@@ -67,6 +68,7 @@ class Translator {
   Result<bool> skip_space(const RegexFlags& flags);
   Result<void> escape(Sequence& done, const RegexFlags& flags);
   Result<void> repeat(Sequence& done, const RegexRepeat& repeat, std::size_t start);
+  void drop_last(const Sequence& done);
 
   Result<void> group(Sequence& done, const RegexFlags& flags, int depth);
   Result<void> python_group(Sequence& done, const RegexFlags& flags, int depth);
@@ -90,6 +92,7 @@ class Translator {
   std::map<std::string, std::size_t, std::less<>> names_;
   std::map<std::size_t, std::size_t> conditions_;  // where a group is asked about
   std::optional<std::size_t> look_behind_;         // how many groups there were when it began
+  bool looks_around_ = false;
 };
 
 Result<std::string> Translator::run() {
@@ -99,7 +102,8 @@ Result<std::string> Translator::run() {
   for (const auto& [number, position] : conditions_) {
     if (number >= groups_.size()) return reader_.syntax("invalid group reference", position);
   }
-  return std::move(out_);
+  // Where it looks for a first character, PCRE2 10.42 does not find (?=a)a*a in "a".
+  return looks_around_ ? "(*NO_START_OPT)" + out_ : std::move(out_);
 }
 
 Result<RegexFlags> Translator::flags_for_all() {
@@ -150,8 +154,11 @@ Result<Width> Translator::sequence(const RegexFlags& flags, int depth) {
     CAIRN_TRY_ASSIGN(const bool skipped, skip_space(flags));
     if (skipped) continue;
     const std::size_t begin = out_.size();
+    const std::size_t groups = groups_.size();
     CAIRN_TRY(part(done, flags, depth));
-    if (out_.size() > begin && done.part != Part::kRepeat) done.begin = begin;
+    if (out_.size() == begin || done.part == Part::kRepeat) continue;
+    done.begin = begin;
+    done.groups = groups;
   }
   return in_row(done.before, done.last);
 }
@@ -248,9 +255,7 @@ Result<void> Translator::repeat(Sequence& done, const RegexRepeat& repeat, std::
   const bool lazy = reader_.take('?');
   const bool possessive = !lazy && reader_.take('+');
   if (repeat.most == 0) {
-    // PCRE2 10.42 does not find b{0}(?=a)a in "a".
-    out_.insert(done.begin, "(?:(?!)");
-    out_ += "|)";
+    drop_last(done);
   } else {
     if (possessive && out_[done.begin] == '(') {
       // Python gives back nothing of any round, PCRE2 nothing after the last.
@@ -263,6 +268,15 @@ Result<void> Translator::repeat(Sequence& done, const RegexRepeat& repeat, std::
   done.last = repeated(done.last, repeat);
   done.part = Part::kRepeat;
   return {};
+}
+
+// Something that is there no times. PCRE2 10.42 still looks into it, and does not find (?:a|\A){0}b
+// in "ab". Its groups keep their numbers.
+void Translator::drop_last(const Sequence& done) {
+  out_.resize(done.begin);
+  out_ += "(?:(?!)";
+  for (std::size_t i = done.groups; i < groups_.size(); ++i) out_ += "()";
+  out_ += "|)";
 }
 
 Result<void> Translator::group(Sequence& done, const RegexFlags& flags, int depth) {
@@ -323,6 +337,7 @@ Result<void> Translator::python_group(Sequence& done, const RegexFlags& flags, i
 
 Result<void> Translator::look(Sequence& done, const RegexFlags& flags, int depth) {
   const std::size_t start = reader_.position();
+  looks_around_ = true;
   const bool behind = reader_.take('<');
   if (!reader_.sees_one_of("=!")) return syntax_here("unknown extension ?<");
   out_ += behind ? "(?<" : "(?";
@@ -355,6 +370,9 @@ Result<void> Translator::condition(Sequence& done, const RegexFlags& flags, int 
     number = found->second;
   }
   CAIRN_TRY(check_look_behind(number));
+  if (number < groups_.size() && !is_closed(number)) {
+    return reader_.unsupported("a condition on a group that is still open", start);
+  }
   out_ += fmt::format("(?({})", number);
   CAIRN_TRY_ASSIGN(Width width, sequence(flags, depth + 1));
   Width otherwise;

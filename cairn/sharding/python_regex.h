@@ -15,8 +15,8 @@ constexpr std::size_t kMaxPatternBytes = std::size_t{16} << 10;
 /// Python 3.11 reads it, and only what it says is written, so that nothing passes that PCRE2 alone
 /// knows. `invalid_argument`: regex/utf8, regex/too-long, regex/syntax (refused by Python too) and
 /// regex/unsupported (good in Python: flag (?a), characters by name, names of groups that are not
-/// ASCII, references to groups without regard to case, repeats over 65535 times, very deep
-/// nesting), each with the position.
+/// ASCII, references to groups without regard to case, conditions on open groups, repeats over
+/// 65535 times, very deep nesting), each with the position.
 Result<std::string> pcre_of_python(std::string_view pattern);
 
 }  // namespace cairn::inline sharding

@@ -91,6 +91,10 @@ TEST(Regex, MeansWhatItMeansInPython) {
       {"^(?:a|ab){1,2}+c$", "abac", "no"},
       {"b?(?:#)?+b", "b", "yes"},
       {"b{0}(?=a)a", "a", "yes"},
+      {"(?:a|\\A){0}b", "ab", "yes"},
+      {"(?:(a)(b)){0}(c)\\3$", "cc", "yes"},
+      {"(a){0}b\\1", "b", "no"},
+      {"(?=a)a*a", "a", "yes"},
       {".*^a", "ba", "no"},
       {".*a|.*b", "\nb", "yes"},
       {".*+a", "aa", "no"},
@@ -182,8 +186,8 @@ TEST(Regex, RefusesWhatPythonDoesNotKnow) {
 
 TEST(Regex, RefusesByNameWhatOnlyPythonKnows) {
   const std::string_view patterns[] = {
-      "(?a)\\d",  "\\N{EM DASH}", "(?P<\u00e9>a)",           "(?i)(a)\\1",
-      "a{65536}", "\\ud800",      "(?:(?:a{999}){999}){999}"};
+      "(?a)\\d",      "\\N{EM DASH}", "(?P<\u00e9>a)", "(?i)(a)\\1",
+      "(a(?(1)b|c))", "a{65536}",     "\\ud800",       "(?:(?:a{999}){999}){999}"};
   for (const std::string_view pattern : patterns) {
     EXPECT_EQ(search(pattern, ""), "regex/unsupported") << pattern;
   }

@@ -44,6 +44,14 @@ def python_regex(pattern):
     return None if regex.flags & 1 else regex
 
 
+def python_finds(regex, text):
+    """None where Python 3.11 finds a bug in itself."""
+    try:
+        return regex.search(text) is not None
+    except SystemError:
+        return None
+
+
 class Forge:
     """Expressions that are mostly right."""
 
@@ -140,10 +148,10 @@ def test_expressions_are_found_where_python_finds_them(seed):
             continue
         assert isinstance(answer, list), (pattern, answer)
         for text, found in zip(texts, answer, strict=True):
-            if found == "regex/limit":
-                continue
-            assert found == (expected.search(text) is not None), (pattern, text)
-            compared += 1
+            wanted = python_finds(expected, text)
+            if found != "regex/limit" and wanted is not None:
+                assert found == wanted, (pattern, text)
+                compared += 1
     assert compared > 50_000
 
 
