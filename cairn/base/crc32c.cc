@@ -20,7 +20,31 @@ std::uint32_t update(std::uint32_t state, const std::byte* data, std::size_t siz
   return crc32_iscsi(bytes, static_cast<int>(size), state);
 }
 
+// Sums are polynomials over GF(2) modulo the generator, lowest bit = highest power.
+constexpr std::uint32_t kGenerator = 0x82f63b78;
+constexpr std::uint32_t kOne = 0x80000000;
+
+constexpr std::uint32_t times_x(std::uint32_t a) {
+  return (a >> 1) ^ ((a & 1) != 0 ? kGenerator : 0);
+}
+
+constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t sum = 0;
+  for (; a != 0; a <<= 1, b = times_x(b)) {
+    if ((a & kOne) != 0) sum ^= b;
+  }
+  return sum;
+}
+
 }  // namespace
+
+std::uint32_t join_crc32c(std::uint32_t a, std::uint32_t b, std::uint64_t b_bytes) {
+  std::uint32_t power = kOne >> 8;  // x^8: one byte further
+  for (; b_bytes != 0; b_bytes >>= 1, power = product(power, power)) {
+    if ((b_bytes & 1) != 0) a = product(a, power);
+  }
+  return a ^ b;
+}
 
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc) {
   std::uint32_t state = ~crc;

@@ -50,6 +50,17 @@ TEST(Crc32c, AgreesWithTheDefinitionAndContinues) {
   }
 }
 
+TEST(Crc32c, JoinsTheSumsOfTwoParts) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 300; ++round) {
+    const auto bytes = random_bytes(random, random() % 5000);
+    const std::size_t cut = bytes.empty() ? 0 : random() % (bytes.size() + 1);
+    const ByteSpan all(bytes);
+    const ByteSpan rest = all.subspan(cut);
+    EXPECT_EQ(join_crc32c(crc32c(all.first(cut)), crc32c(rest), rest.size()), crc32c(all));
+  }
+}
+
 TEST(Crc32c, CopiesWhatItSums) {
   std::mt19937 random(2);
   for (const std::size_t size :

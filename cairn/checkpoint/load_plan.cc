@@ -69,40 +69,12 @@ class Planner {
       const WantedBox& want = wanted_[i];
       if (want.box.empty()) continue;
       plan_.wanted_bytes += want.box.elements() * item_size(want.array->stored.dtype);
-      each_chunk(i);
+      for (const std::uint64_t chunk : want.array->stored.chunks_of(want.box)) add_chunk(i, chunk);
     }
     return std::move(plan_);
   }
 
  private:
-  // Visits the chunks that meet the box, in C order of the grid.
-  void each_chunk(std::size_t i) {
-    const format::StoredArray& stored = wanted_[i].array->stored;
-    const Box& box = wanted_[i].box;
-    const Shape grid = stored.grid();
-    Shape first(grid.size());
-    Shape last(grid.size());
-    for (std::size_t d = 0; d < grid.size(); ++d) {
-      first[d] = box.begin[d] / stored.chunk_shape[d];
-      last[d] = (box.end[d] - 1) / stored.chunk_shape[d];
-    }
-    Shape at = first;
-    while (true) {
-      std::uint64_t n = 0;
-      for (std::size_t d = 0; d < grid.size(); ++d) {
-        n = n * static_cast<std::uint64_t>(grid[d]) + static_cast<std::uint64_t>(at[d]);
-      }
-      add_chunk(i, n);
-      std::size_t d = grid.size();
-      while (d > 0 && at[d - 1] == last[d - 1]) {
-        --d;
-        at[d] = first[d];
-      }
-      if (d == 0) return;
-      ++at[d - 1];
-    }
-  }
-
   void add_chunk(std::size_t i, std::uint64_t chunk) {
     const ManifestArray& array = *wanted_[i].array;
     const format::StoredArray& stored = array.stored;

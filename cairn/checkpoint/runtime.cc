@@ -74,8 +74,12 @@ Runtime::Runtime(RuntimeOptions options)
       budget_(budget_bytes(options.memory_bytes)),
       file_system_(options.file_system != nullptr ? options.file_system
                                                   : &storage::posix_file_system()),
+      coordinator_(options.coordinator),
       clock_(options.clock != nullptr ? options.clock : &system_clock()),
       log_(std::move(options.log)) {}
+
+int Runtime::rank() const { return coordinator_ != nullptr ? coordinator_->rank() : 0; }
+int Runtime::ranks() const { return coordinator_ != nullptr ? coordinator_->count() : 1; }
 
 void Runtime::log(LogLevel level, const char* event, std::string message) const {
   if (log_) log_(LogEntry{level, event, std::move(message)});

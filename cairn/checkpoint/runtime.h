@@ -9,6 +9,7 @@
 #include "cairn/async/executor.h"
 #include "cairn/base/clock.h"
 #include "cairn/base/log.h"
+#include "cairn/coord/coordinator.h"
 #include "cairn/storage/local/file_system.h"
 
 namespace cairn::inline checkpoint {
@@ -21,8 +22,11 @@ struct RuntimeOptions {
   /// what is available if that is less.
   std::uint64_t memory_bytes = 0;
   storage::FileSystem* file_system = nullptr;  ///< null: the machine's
-  Clock* clock = nullptr;                      ///< null: the machine's
-  LogSink log = {};                            ///< empty: silence
+  /// The processes of the job, which all make the same calls; used in the caller's thread alone.
+  /// Null: this process is all there is.
+  coord::Coordinator* coordinator = nullptr;
+  Clock* clock = nullptr;  ///< null: the machine's
+  LogSink log = {};        ///< empty: silence
 };
 
 /// Threading: safe. Must outlive every call that uses it.
@@ -33,6 +37,10 @@ class Runtime {
   Executor& executor() { return *executor_; }
   ByteBudget& budget() { return budget_; }
   storage::FileSystem& file_system() { return *file_system_; }
+  /// Null where this process is alone.
+  coord::Coordinator* coordinator() { return coordinator_; }
+  int rank() const;
+  int ranks() const;
   Clock& clock() { return *clock_; }
   void log(LogLevel level, const char* event, std::string message) const;
 
@@ -40,6 +48,7 @@ class Runtime {
   std::unique_ptr<Executor> executor_;
   ByteBudget budget_;
   storage::FileSystem* file_system_;
+  coord::Coordinator* coordinator_;
   Clock* clock_;
   LogSink log_;
 };

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/record.h"
 #include "cairn/checkpoint/save_prepared.h"
+#include "cairn/checkpoint/save_together.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
 
@@ -35,13 +37,48 @@ Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
   CAIRN_TRY(check_prefix(prefix));
   CAIRN_TRY_ASSIGN(const PlanOptions plan, plan_options(options));
   CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
-  CAIRN_TRY_ASSIGN(auto arrays, plan_arrays(leaves, plan));
+  CAIRN_TRY_ASSIGN(auto arrays, plan_arrays(leaves, plan, runtime.rank()));
   CAIRN_TRY_ASSIGN(auto structure, structure_to_json(tree));
   return PreparedTree{
       std::move(arrays), manifest_head(prefix, std::move(structure), options, runtime), {}};
 }
 
+Result<std::vector<PreparedTree>> prepare_all(const std::vector<NamedTree>& trees,
+                                              const std::string& path, const SaveOptions& options,
+                                              Runtime& runtime) {
+  CAIRN_TRY(check_path(path, trees.size()));
+  std::vector<PreparedTree> prepared;
+  for (const NamedTree& tree : trees) {
+    CAIRN_TRY_ASSIGN(auto ready, prepare(tree, options, runtime).in([&] {
+      return tree.first.empty() ? std::string("tree") : fmt::format("prefix '{}'", tree.first);
+    }));
+    prepared.push_back(std::move(ready));
+  }
+  if (runtime.ranks() > 1 && path.ends_with(".safetensors")) {
+    return Error(Code::kInvalidArgument, "save/one-process",
+                 "one .safetensors file is written by one process; several save into a directory, "
+                 "with the layout safetensors if you like");
+  }
+  return prepared;
+}
+
 }  // namespace
+
+Result<void> check_path(const std::string& path, std::size_t trees) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  const bool bare = path.ends_with(".safetensors");
+  if (!bare && uri.scheme != "file") {
+    return Error(
+        Code::kUnimplemented, "save/store-unsupported",
+        fmt::format("checkpoints cannot be saved to {}:// yet; use a directory", uri.scheme));
+  }
+  if (trees == 0) return Error(Code::kInvalidArgument, "save/one-tree", "there is no tree to save");
+  if (bare && trees > 1) {
+    return Error(Code::kInvalidArgument, "save/one-tree",
+                 "one .safetensors file takes one tree; save several into a directory");
+  }
+  return {};
+}
 
 Result<PlanOptions> plan_options(const SaveOptions& options) {
   if (options.layout != kZarr2Layout && options.layout != kSafetensorsLayout) {
@@ -81,16 +118,10 @@ Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const st
                                    const SaveOptions& given, Runtime& runtime) {
   SaveOptions options = given;
   if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
-  if (trees.empty())
-    return Error(Code::kInvalidArgument, "save/one-tree", "there is no tree to save");
-  std::vector<PreparedTree> prepared;
-  for (const NamedTree& tree : trees) {
-    CAIRN_TRY_ASSIGN(auto ready, prepare(tree, options, runtime).in([&] {
-      return tree.first.empty() ? std::string("tree") : fmt::format("prefix '{}'", tree.first);
-    }));
-    prepared.push_back(std::move(ready));
-  }
-  return save_prepared(std::move(prepared), path, options, runtime);
+  auto prepared = prepare_all(trees, path, options, runtime);
+  if (runtime.ranks() > 1) return save_together(std::move(prepared), path, options, runtime);
+  CAIRN_TRY(prepared);
+  return save_prepared(*std::move(prepared), path, options, runtime);
 }
 
 Result<SaveReport> save_tree(const Tree& tree, const std::string& path, const SaveOptions& options,

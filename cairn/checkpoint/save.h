@@ -2,6 +2,7 @@
 // Saves trees as one checkpoint: one attempt, one decision. `load.h` brings them back.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -38,7 +39,10 @@ struct SaveOptions {
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
   std::optional<std::string> mark = {};
-  ProgressSink progress = {};
+  /// With several ranks: longest time from the beginning to the decision. Whoever is late then
+  /// fails the save on all of them, by name.
+  std::chrono::nanoseconds timeout = std::chrono::minutes(30);
+  ProgressSink progress = {};  ///< of what this rank writes
 };
 
 struct SaveReport {
@@ -46,8 +50,9 @@ struct SaveReport {
   std::string attempt = {};
   std::uint64_t arrays = 0;
   std::uint64_t bytes = 0;                ///< of elements
-  std::uint64_t stored_bytes = 0;         ///< of their stored form
-  std::vector<std::string> digests = {};  ///< root digest of each prefix
+  std::uint64_t stored_bytes = 0;         ///< of their stored form; rank 0 alone knows
+  std::uint64_t written_bytes = 0;        ///< stored bytes that this rank wrote into the checkpoint
+  std::vector<std::string> digests = {};  ///< root digest of each prefix; rank 0 alone knows
 };
 
 /// One tree and the name it gets in the checkpoint; "" is the tree without a prefix.
@@ -58,6 +63,13 @@ using NamedTree = std::pair<std::string, Tree>;
 /// tree
 /// (`invalid_argument`, save/one-tree).
 /// An error means that nothing visible changed. It names the leaf and the path.
+///
+/// With a coordinator every rank makes the same call with its own memory of the same trees: each
+/// distinct box is written once, by one of the ranks that hold it; arrays that are not sharded, by
+/// rank 0; values are rank 0's, and metadata and extras are its alone. All ranks succeed, or all
+/// get one error, which names the rank and what it was doing: `failed_precondition`
+/// (save/ranks-disagree) in it if trees, step or options differ, `deadline_exceeded` (ranks/late),
+/// `cancelled` (ranks/died). A rank that fails is not waited for until the timeout.
 Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
                                    const SaveOptions& options, Runtime& runtime);
 

@@ -2,6 +2,8 @@
 #include "cairn/checkpoint/save_plan.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +21,11 @@ namespace {
 // few.
 constexpr std::uint64_t kSmallestForcedChunk = 64 * kKiB;
 constexpr std::uint64_t kMostChunksPerBox = 16;
+
+// Arrays on several devices get so many chunks along each of their two longest dimensions, as long
+// as a chunk keeps at least this size.
+constexpr Index kReshardParts = 8;
+constexpr std::uint64_t kSmallestReshardChunk = kBlockBytes;
 
 std::uint64_t bytes_of(const Shape& shape, std::size_t item_size) {
   std::uint64_t bytes = item_size;
@@ -61,6 +68,46 @@ bool split_once(const std::vector<Cut>& cuts, Shape& chunk, std::uint64_t pieces
   return true;
 }
 
+// The two longest dimensions, longest first.
+std::vector<std::size_t> longest_dimensions(const Shape& shape) {
+  std::vector<std::size_t> order(shape.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t d) { return shape[d]; });
+  order.resize(std::min<std::size_t>(order.size(), 2));
+  return order;
+}
+
+// Splits a chunk for the sake of readers on other meshes. Returns false when it is fine enough.
+bool split_for_others(const Shape& shape, const std::vector<Cut>& cuts, std::size_t item_size,
+                      Shape& chunk) {
+  std::optional<std::size_t> coarsest;
+  Index fewest = kReshardParts;
+  for (const std::size_t d : longest_dimensions(shape)) {
+    const Index parts = ceil_div(shape[d], chunk[d]);
+    const bool splits = cuts[d].free ? chunk[d] > 1 : chunk[d] % 2 == 0;
+    if (!splits || parts >= fewest) continue;
+    fewest = parts;
+    coarsest = d;
+  }
+  if (!coarsest || bytes_of(chunk, item_size) / 2 < kSmallestReshardChunk) return false;
+  chunk[*coarsest] = ceil_div(chunk[*coarsest], Index{2});
+  return true;
+}
+
+Result<void> check_memory(const ShardedArray& array, int rank) {
+  const DeviceGroups& groups = array.sharding().groups(array.shape());
+  for (const Holding& held : array.sharding().holdings(array.shape(), rank)) {
+    const bool here = std::ranges::any_of(array.shards(), [&](const Shard& shard) {
+      return groups.group_of(shard.position) == held.group;
+    });
+    if (here || held.box.empty()) continue;
+    return Error(Code::kInvalidArgument, "plan/no-memory",
+                 fmt::format("rank {} holds the box {} by its sharding, but has no memory of it",
+                             rank, held.box.to_string()));
+  }
+  return {};
+}
+
 Result<void> check_dtype(DType dtype, std::string_view layout) {
   if (layout == kZarr2Layout) {
     CAIRN_TRY(format::zarr2::dtype_string(dtype));
@@ -91,12 +138,16 @@ Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
   while (bytes_of(chunk, item_size) > limit) {
     if (!split_once(cuts, chunk, ceil_div(bytes_of(chunk, item_size), limit))) break;
   }
+  if (sharding.device_count() > 1) {
+    while (split_for_others(shape, cuts, item_size, chunk)) {
+    }
+  }
   return chunk;
 }
 
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
                                 const Sharding& sharding, const PlanOptions& options) {
-  PlannedArray planned{path, nullptr, {}, {}};
+  PlannedArray planned{path, nullptr, {}, {}, sharding, true, {}};
   format::StoredArray& stored = planned.stored;
   stored.dtype = dtype;
   stored.shape = shape;
@@ -122,7 +173,7 @@ Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& s
 }
 
 Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leaves,
-                                              const PlanOptions& options) {
+                                              const PlanOptions& options, int rank) {
   std::vector<PlannedArray> arrays;
   arrays.reserve(leaves.size());
   for (const NamedLeaf& leaf : leaves) {
@@ -130,6 +181,8 @@ Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leav
     if (array == nullptr) continue;
     CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, array->dtype(), array->shape(),
                                               array->sharding(), options));
+    CAIRN_TRY(check_memory(*array, rank).in([&] { return "leaf " + leaf.path.text(); }));
+    planned.whole_here = array->whole();
     planned.source = memory_source(*array, planned.stored.dtype);
     arrays.push_back(std::move(planned));
   }

@@ -8,8 +8,7 @@
 
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit/commit.h"
-#include "cairn/checkpoint/layout/array_writer.h"
+#include "cairn/checkpoint/divide_work.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/storage/open.h"
 
@@ -32,32 +31,6 @@ Result<std::string> hash_array(const PlannedArray& array, Runtime& runtime) {
     sha.update(bytes);
   }
   return sha.hex();
-}
-
-Result<void> hash_arrays(PreparedTree& tree, Runtime& runtime) {
-  tree.sha256.resize(tree.arrays.size());
-  return for_each_index(runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(tree.arrays[i], runtime));
-    return {};
-  });
-}
-
-Result<void> write_arrays(const std::vector<std::unique_ptr<ArrayWriter>>& writers,
-                          const ProgressSink& sink, Runtime& runtime) {
-  std::vector<std::pair<ArrayWriter*, const WriteJob*>> jobs;
-  std::uint64_t total = 0;
-  for (const auto& writer : writers) {
-    for (const WriteJob& job : writer->jobs()) {
-      jobs.emplace_back(writer.get(), &job);
-      total += job.bytes;
-    }
-  }
-  Progress progress(sink, total);
-  return for_each_index(runtime.executor(), jobs.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY(jobs[i].first->write(*jobs[i].second));
-    progress.add(jobs[i].second->bytes);
-    return {};
-  });
 }
 
 void count(const Manifest& manifest, SaveReport& report) {
@@ -118,41 +91,18 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
 
 Result<SaveReport> save_directory(std::vector<PreparedTree> trees, const std::string& path,
                                   const SaveOptions& options, Runtime& runtime) {
-  AttemptOptions birth;
-  for (const PreparedTree& tree : trees) birth.prefixes.push_back(tree.manifest.prefix);
-  birth.run_id = options.run_id;
-  CAIRN_TRY_ASSIGN(const auto attempt,
-                   Attempt::begin(runtime.file_system(), runtime.clock(), path, birth));
-  std::vector<std::unique_ptr<ArrayWriter>> writers;
-  for (PreparedTree& tree : trees) {
-    tree.manifest.attempt = attempt->id();
-    ArrayWriterOptions to{.prefix = tree.manifest.prefix,
-                          .shard_size = options.shard_size,
-                          .bare_name = {},
-                          .head = nullptr,
-                          .with_sha256 = false,
-                          .store = &attempt->data(),
-                          .runtime = &runtime};
-    CAIRN_TRY_ASSIGN(auto writer, options.layout == kZarr2Layout
-                                      ? make_zarr2_writer(tree.arrays, to)
-                                      : make_safetensors_writer(tree.arrays, to));
-    writers.push_back(std::move(writer));
-  }
-  CAIRN_TRY(write_arrays(writers, options.progress, runtime));
-  CommitRequest request{
-      .prefixes = {}, .step = options.step, .checkpoint_metadata = {}, .mark = options.mark};
-  SaveReport report{path, attempt->id(), 0, 0, 0, {}};
-  for (std::size_t i = 0; i < trees.size(); ++i) {
-    CAIRN_TRY(writers[i]->finish(trees[i].manifest, trees[i].sha256));
-    CAIRN_TRY_ASSIGN(auto prefix,
-                     put_manifest(trees[i], *writers[i], attempt->data(), options.write_index));
-    request.prefixes.push_back(std::move(prefix));
-    count(trees[i].manifest, report);
-  }
-  request.checkpoint_metadata = checkpoint_metadata(trees.back(), options.enable_validation);
-  CAIRN_TRY(attempt->data().sync());
-  CAIRN_TRY(attempt->commit(request));
-  return report;
+  CAIRN_TRY_ASSIGN(const auto attempt, Attempt::begin(runtime.file_system(), runtime.clock(), path,
+                                                      attempt_options(trees, options, 1)));
+  CAIRN_TRY_ASSIGN(const Writers writers,
+                   make_writers(trees, {.data = &attempt->data()}, options, runtime));
+  CAIRN_TRY(write_jobs(writers, &ArrayWriter::jobs, options.progress, runtime));
+  CAIRN_TRY_ASSIGN(auto sums, take_sums(writers));
+  CAIRN_TRY_ASSIGN(auto finished,
+                   finish_trees(std::move(trees), writers, std::move(sums), *attempt, options));
+  finished.report.path = path;
+  finished.report.written_bytes = finished.report.stored_bytes;
+  CAIRN_TRY(attempt->commit(finished.request));
+  return finished.report;
 }
 
 Result<SaveReport> save_bare(PreparedTree tree, const Uri& uri, const SaveOptions& options,
@@ -168,36 +118,126 @@ Result<SaveReport> save_bare(PreparedTree tree, const Uri& uri, const SaveOption
                         .with_sha256 = options.enable_validation,
                         .store = store.get(),
                         .runtime = &runtime};
-  std::vector<std::unique_ptr<ArrayWriter>> writers;
+  Writers writers;
   CAIRN_TRY_ASSIGN(auto writer, make_safetensors_writer(tree.arrays, to));
   writers.push_back(std::move(writer));
-  CAIRN_TRY(write_arrays(writers, options.progress, runtime));
+  CAIRN_TRY(write_jobs(writers, &ArrayWriter::jobs, options.progress, runtime));
+  CAIRN_TRY_ASSIGN(auto sums, writers.front()->take_sums());
   Manifest written = tree.manifest;
-  CAIRN_TRY(writers.front()->finish(written, tree.sha256));
+  CAIRN_TRY(writers.front()->finish(written, std::move(sums), tree.sha256));
   CAIRN_TRY(store->sync());
-  SaveReport report{uri.to_string(), {}, 0, 0, 0, {}};
+  SaveReport report;
+  report.path = uri.to_string();
   count(written, report);
+  report.written_bytes = report.stored_bytes;
   return report;
 }
 
 }  // namespace
 
+AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
+                               int ranks) {
+  AttemptOptions birth;
+  for (const PreparedTree& tree : trees) birth.prefixes.push_back(tree.manifest.prefix);
+  birth.run_id = options.run_id;
+  birth.ranks = ranks;
+  return birth;
+}
+
+Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const WriterPlace& place,
+                             const SaveOptions& options, Runtime& runtime) {
+  Writers writers;
+  for (const PreparedTree& tree : trees) {
+    ArrayWriterOptions to{.prefix = tree.manifest.prefix,
+                          .shard_size = options.shard_size,
+                          .bare_name = {},
+                          .head = nullptr,
+                          .with_sha256 = false,
+                          .rank = runtime.rank(),
+                          .ranks = runtime.ranks(),
+                          .store = place.data,
+                          .pieces = place.pieces,
+                          .pieces_name = std::to_string(writers.size()),
+                          .runtime = &runtime};
+    CAIRN_TRY_ASSIGN(auto writer, options.layout == kZarr2Layout
+                                      ? make_zarr2_writer(tree.arrays, to)
+                                      : make_safetensors_writer(tree.arrays, to));
+    writers.push_back(std::move(writer));
+  }
+  return writers;
+}
+
+Result<void> hash_trees(std::vector<PreparedTree>& trees, Runtime& runtime) {
+  for (PreparedTree& tree : trees) {
+    tree.sha256.resize(tree.arrays.size());
+    CAIRN_TRY(
+        for_each_index(runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
+          if (!tree.arrays[i].whole_here) return {};
+          CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(tree.arrays[i], runtime));
+          return {};
+        }));
+  }
+  return {};
+}
+
+Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink& sink,
+                        Runtime& runtime) {
+  std::vector<std::pair<ArrayWriter*, const WriteJob*>> jobs;
+  std::uint64_t total = 0;
+  for (const auto& writer : writers) {
+    for (const WriteJob& job : (writer.get()->*which)()) {
+      jobs.emplace_back(writer.get(), &job);
+      total += job.bytes;
+    }
+  }
+  Progress progress(sink, total);
+  return for_each_index(runtime.executor(), jobs.size(), [&](std::size_t i) -> Result<void> {
+    CAIRN_TRY(jobs[i].first->write(*jobs[i].second));
+    progress.add(jobs[i].second->bytes);
+    return {};
+  });
+}
+
+Result<SumsByPrefix> take_sums(const Writers& writers) {
+  SumsByPrefix sums;
+  for (const auto& writer : writers) {
+    CAIRN_TRY_ASSIGN(auto taken, writer->take_sums());
+    sums.push_back(std::move(taken));
+  }
+  return sums;
+}
+
+Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writers& writers,
+                                   SumsByPrefix sums, Attempt& attempt,
+                                   const SaveOptions& options) {
+  FinishedTrees finished;
+  finished.request.step = options.step;
+  finished.request.mark = options.mark;
+  finished.report.attempt = attempt.id();
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    Manifest& manifest = trees[i].manifest;
+    manifest.attempt = attempt.id();
+    CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i]), trees[i].sha256));
+    CAIRN_TRY_ASSIGN(auto prefix,
+                     put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
+    finished.request.prefixes.push_back(std::move(prefix));
+    count(manifest, finished.report);
+  }
+  finished.request.checkpoint_metadata =
+      checkpoint_metadata(trees.back(), options.enable_validation);
+  CAIRN_TRY(attempt.data().sync());
+  return finished;
+}
+
 Result<SaveReport> save_prepared(std::vector<PreparedTree> trees, const std::string& path,
                                  const SaveOptions& options, Runtime& runtime) {
-  const bool bare = path.ends_with(".safetensors");
+  CAIRN_TRY(check_path(path, trees.size()));
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  if (!bare && uri.scheme != "file") {
-    return Error(
-        Code::kUnimplemented, "save/store-unsupported",
-        fmt::format("checkpoints cannot be saved to {}:// yet; use a directory", uri.scheme));
-  }
-  if (bare && trees.size() > 1) {
-    return Error(Code::kInvalidArgument, "save/one-tree",
-                 "one .safetensors file takes one tree; save several into a directory");
-  }
-  if (options.enable_validation) {
-    for (PreparedTree& tree : trees) CAIRN_TRY(hash_arrays(tree, runtime));
-  }
+  std::vector<std::vector<PlannedArray>*> arrays;
+  for (PreparedTree& tree : trees) arrays.push_back(&tree.arrays);
+  CAIRN_TRY(divide_work(arrays, 0, 1));
+  const bool bare = path.ends_with(".safetensors");
+  if (options.enable_validation) CAIRN_TRY(hash_trees(trees, runtime));
   return (bare ? save_bare(std::move(trees.front()), uri, options, runtime)
                : save_directory(std::move(trees), uri.path, options, runtime))
       .in([&] { return "saving " + path; });

@@ -46,6 +46,26 @@ Box StoredArray::chunk_box(std::uint64_t n) const {
   return box;
 }
 
+std::vector<std::uint64_t> StoredArray::chunks_of(const Box& box) const {
+  if (box.empty()) return {};
+  const Shape counts = grid();
+  // The chunks of the first d dimensions, as numbers of that smaller grid.
+  std::vector<std::uint64_t> chunks{0};
+  for (std::size_t d = 0; d < counts.size(); ++d) {
+    const auto first = static_cast<std::uint64_t>(box.begin[d] / chunk_shape[d]);
+    const auto last = static_cast<std::uint64_t>((box.end[d] - 1) / chunk_shape[d]);
+    std::vector<std::uint64_t> finer;
+    finer.reserve(chunks.size() * (last - first + 1));
+    for (const std::uint64_t outer : chunks) {
+      for (std::uint64_t at = first; at <= last; ++at) {
+        finer.push_back(outer * static_cast<std::uint64_t>(counts[d]) + at);
+      }
+    }
+    chunks = std::move(finer);
+  }
+  return chunks;
+}
+
 std::string StoredArray::chunk_name(std::uint64_t n) const {
   if (shape.empty()) return "0";
   std::string name;

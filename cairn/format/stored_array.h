@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cairn/array/array.h"
 #include "cairn/format/codec_spec.h"
@@ -38,6 +39,8 @@ struct StoredArray {
   Shape chunk_position(std::uint64_t n) const;
   /// Cells of the n-th chunk that lie inside the array.
   Box chunk_box(std::uint64_t n) const;
+  /// The chunks that meet a box of the array, ascending.
+  std::vector<std::uint64_t> chunks_of(const Box& box) const;
   /// "0.1", "0/1", "0" at rank 0: the chunk's name below `key`.
   std::string chunk_name(std::uint64_t n) const;
   /// Object that holds the n-th chunk.

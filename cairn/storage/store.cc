@@ -7,6 +7,12 @@
 
 namespace cairn::storage {
 
+Result<std::unique_ptr<ObjectWriter>> Store::create_shared(std::string_view key, std::uint64_t) {
+  return Error(Code::kUnimplemented, "storage/no-shared-write",
+               "this store has no objects that several processes write together")
+      .in(describe(key));
+}
+
 Result<Buffer> read_all(Store& store, std::string_view key, std::uint64_t limit) {
   CAIRN_TRY_ASSIGN(auto reader, store.open(key));
   if (reader->size() > limit) {

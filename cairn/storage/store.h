@@ -28,6 +28,7 @@ struct Capabilities {
   bool random_write = false;       ///< ObjectWriter::write_at in any order, from many threads
   bool conditional_write = false;  ///< put() at a generation; `absent` works everywhere
   bool directories = false;        ///< lies on a file system: rename, links and locks by FileSystem
+  bool shared_write = false;       ///< create_shared()
   bool direct_io = false;          ///< aligned transfers bypass the page cache
 };
 
@@ -84,6 +85,12 @@ class Store {
   /// `size` bytes will be written. An existing object is replaced by finish().
   virtual Result<std::unique_ptr<ObjectWriter>> create(std::string_view key,
                                                        std::uint64_t size) = 0;
+  /// An object that several processes fill together, each its own ranges: the same `size`
+  /// everywhere, there from the first call on. finish() makes durable with sync() what this writer
+  /// wrote, and does not ask for the rest. `unimplemented` (storage/no-shared-write) without
+  /// shared_write.
+  virtual Result<std::unique_ptr<ObjectWriter>> create_shared(std::string_view key,
+                                                              std::uint64_t size);
   /// A whole object in one act. `failed_precondition` (storage/condition-failed); `unimplemented`
   /// (storage/no-condition) for a generation where the store has no conditional_write.
   virtual Result<ObjectInfo> put(std::string_view key, ByteSpan bytes,

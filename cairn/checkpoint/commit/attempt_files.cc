@@ -2,6 +2,7 @@
 #include "cairn/checkpoint/commit/attempt_files.h"
 
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/told_error.h"
 
 namespace cairn::inline checkpoint {
 
@@ -54,7 +55,7 @@ std::string dump_attempt_file(const AttemptFile& attempt) {
                                {"process", attempt.writer.process},
                                {"boot_id", attempt.writer.boot_id},
                                {"started", attempt.started},
-                               {"ranks", 1},
+                               {"ranks", attempt.ranks},
                                {"run_id", attempt.run_id},
                                {"generation", attempt.generation},
                                {"mark_sha256", optional_text(attempt.mark_sha256)},
@@ -77,13 +78,16 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
     *target = *value;
   }
   const Json* process = json->find("process");
+  const Json* ranks = json->find("ranks");
   const Json* generation = json->find("generation");
   const Json* prefixes = json->find("prefixes");
-  if (process == nullptr || !process->integer() || generation == nullptr ||
-      !generation->unsigned_integer() || prefixes == nullptr || prefixes->array() == nullptr) {
+  if (process == nullptr || !process->integer() || ranks == nullptr || !ranks->integer() ||
+      generation == nullptr || !generation->unsigned_integer() || prefixes == nullptr ||
+      prefixes->array() == nullptr) {
     return bad_attempt();
   }
   attempt.writer.process = *process->integer();
+  attempt.ranks = static_cast<int>(*ranks->integer());
   attempt.generation = *generation->unsigned_integer();
   attempt.mark_sha256 = text_or_nothing(json->find("mark_sha256"));
   for (const Json& pair : *prefixes->array()) {
@@ -99,12 +103,14 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
 std::string dump_outcome(const Outcome& outcome) {
   Json::Array files;
   for (const ReplacedFile& file : outcome.files) files.push_back(file_to_json(file));
-  const Json json(Json::Object{{"outcome", outcome.commit ? "commit" : "abandon"},
-                               {"prefixes", names_to_json(outcome.prefixes)},
-                               {"out", names_to_json(outcome.out)},
-                               {"in", names_to_json(outcome.in)},
-                               {"files", std::move(files)},
-                               {"mark", outcome.mark ? file_to_json(*outcome.mark) : Json()}});
+  const Json json(
+      Json::Object{{"outcome", outcome.commit ? "commit" : "abandon"},
+                   {"prefixes", names_to_json(outcome.prefixes)},
+                   {"out", names_to_json(outcome.out)},
+                   {"in", names_to_json(outcome.in)},
+                   {"files", std::move(files)},
+                   {"mark", outcome.mark ? file_to_json(*outcome.mark) : Json()},
+                   {"failure", outcome.failure ? error_to_json(*outcome.failure) : Json()}});
   return dump_json(json, JsonStyle{.indent = 2}) + "\n";
 }
 
@@ -115,7 +121,11 @@ Result<Outcome> parse_outcome(std::string_view text) {
   if (decided != "commit" && decided != "abandon") return bad_outcome();
   Outcome outcome;
   outcome.commit = decided == "commit";
-  if (!outcome.commit) return outcome;
+  if (!outcome.commit) {
+    const Json* failure = json->find("failure");
+    if (failure != nullptr) outcome.failure = error_from_json(*failure);
+    return outcome;
+  }
   CAIRN_TRY_ASSIGN(outcome.prefixes, names_from_json(json->find("prefixes"), false));
   CAIRN_TRY_ASSIGN(outcome.out, names_from_json(json->find("out"), true));
   CAIRN_TRY_ASSIGN(outcome.in, names_from_json(json->find("in"), true));

@@ -26,6 +26,7 @@ struct AttemptFile {
   ProcessName writer;
   std::string started;
   std::string run_id;
+  int ranks = 1;
   std::uint64_t generation = 0;            ///< of the record at birth
   std::optional<std::string> mark_sha256;  ///< of metadata.json at birth
   std::vector<std::pair<std::string, std::string>>
@@ -45,7 +46,8 @@ struct ReplacedFile {
 };
 
 struct Outcome {
-  bool commit = false;                ///< false: abandoned, and the rest is empty
+  bool commit = false;                ///< false: abandoned, and the rest but `failure` is empty
+  std::optional<Error> failure;       ///< why it was abandoned
   std::vector<std::string> prefixes;  ///< whose lists in the index are this attempt's
   std::vector<std::string> out;       ///< entries that leave the destination
   std::vector<std::string> in;        ///< entries that come from new/

@@ -102,6 +102,11 @@ class FileAttempt final : public Attempt {
   ~FileAttempt() override {
     if (!born_ || decided_) return;
     data_.reset();
+    if (const auto told = dest_.exists(outcome_name()); told && *told) {
+      for (const char* const part : {"/new", "/pieces", "/ranks"})
+        dest_.remove_tree(name_ + part).ignore_error("the next save removes it");
+      return;
+    }
     const auto lock = DirectoryLock::acquire(dest_, clock_, std::chrono::seconds(1));
     if (lock)
       discard_attempt(dest_, name_).ignore_error("our lock goes with us: the next save removes it");
@@ -113,6 +118,10 @@ class FileAttempt final : public Attempt {
     const std::string hidden = std::string(kTrashName) + "/" + file_.id;
     CAIRN_TRY(dest_.make(hidden + "/new"));
     CAIRN_TRY(dest_.make(hidden + "/old"));
+    if (file_.ranks > 1) {
+      CAIRN_TRY(dest_.make(hidden + "/ranks"));
+      CAIRN_TRY(dest_.make(hidden + "/pieces"));
+    }
     const std::string path = hidden + "/" + std::string(kAttemptFile);
     CAIRN_TRY_ASSIGN(alive_, dest_.open_file(path, true));
     CAIRN_TRY_ASSIGN(const bool locked, alive_->try_lock());
@@ -205,7 +214,8 @@ class FileAttempt final : public Attempt {
   }
 
   Result<Outcome> stage(const CommitRequest& request, const Record& before) {
-    Outcome outcome{.commit = true, .prefixes = {}, .out = {}, .in = {}, .files = {}, .mark = {}};
+    Outcome outcome;
+    outcome.commit = true;
     IndexChanges changes;
     for (const CommitPrefix& prefix : request.prefixes) {
       outcome.prefixes.push_back(prefix.record.name);
@@ -282,13 +292,23 @@ class FileAttempt final : public Attempt {
 
   Result<void> decide(const Outcome& outcome) {
     const std::string aside = name_ + "/outcome.tmp";
-    const std::string decided = name_ + "/" + std::string(kOutcomeFile);
     CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
     CAIRN_TRY(dest_.sync(name_));
-    CAIRN_TRY(dest_.link_exclusive(aside, decided));
+    if (auto linked = dest_.link_exclusive(aside, outcome_name()); !linked)
+      return why_not(std::move(linked).error());
     decided_ = true;
     return dest_.sync(name_).in("the save was decided but may not survive a power cut: save again");
   }
+
+  // Another rank may have been first, with the abandonment.
+  Error why_not(Error error) const {
+    if (error.code() != Code::kAlreadyExists) return error;
+    const auto text = dest_.read(outcome_name(), kMaxAttemptFileBytes);
+    const auto other = text && *text ? parse_outcome(**text) : error;
+    return other && other->failure ? *other->failure : error;
+  }
+
+  std::string outcome_name() const { return name_ + "/" + std::string(kOutcomeFile); }
 
   Directory dest_;
   Clock& clock_;
@@ -329,6 +349,7 @@ Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& 
   file.writer = this_process();
   file.started = format_timestamp(clock.wall());
   file.run_id = options.run_id;
+  file.ranks = options.ranks;
   file.generation = record.generation;
   CAIRN_TRY_ASSIGN(const auto mark, dest.read(std::string(kMarkName), kMaxAttemptFileBytes));
   file.mark_sha256 = digest_of(mark);

@@ -36,6 +36,7 @@ namespace cairn::inline checkpoint {
 struct AttemptOptions {
   std::vector<std::string> prefixes = {};  ///< that this save writes
   std::string run_id = {};
+  int ranks = 1;  ///< more than one: they meet as attempt_rank.h says
   std::chrono::nanoseconds lock_timeout = std::chrono::seconds(60);
 };
 
@@ -54,6 +55,8 @@ struct CommitRequest {
 };
 
 /// One save on its way in one destination. Destroyed undecided: abandoned, and its files removed.
+/// With several ranks, once one of them has abandoned it, its outcome stays for the others to read;
+/// the next save removes it.
 /// Threading: compatible; data() is safe.
 class Attempt {
  public:
@@ -71,8 +74,9 @@ class Attempt {
   /// Where the data goes: the store of new/. sync() it before commit().
   virtual storage::Store& data() = 0;
   /// Steps 3 to 6. `already_exists` (commit/prefix-changed) if somebody else committed one of the
-  /// prefixes since begin(). An error before the decision leaves everything as it was; one after it
-  /// is not an error: the rest is done by whoever opens the directory for writing next.
+  /// prefixes since begin(); the error that another rank abandoned it with, if one did. An error
+  /// before the decision leaves everything as it was; one after it is not an error: the rest is
+  /// done by whoever opens the directory for writing next.
   virtual Result<void> commit(const CommitRequest& request) = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "cairn/checkpoint/manifest.h"
 #include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/save_plan.h"
+#include "cairn/checkpoint/sums.h"
 #include "cairn/storage/store.h"
 
 namespace cairn::inline checkpoint {
@@ -17,20 +18,26 @@ namespace cairn::inline checkpoint {
 /// A piece of an array that is encoded, summed and written by one thread.
 struct WriteJob {
   std::size_t array = 0;
-  std::uint64_t begin = 0;  ///< what begin and end count is the layout's business
-  std::uint64_t end = 0;
+  std::uint64_t what = 0;   ///< the layout's business
   std::uint64_t bytes = 0;  ///< of elements, for progress
 };
 
-/// Threading: write() is safe; finish() once, after all jobs succeeded.
+/// One rank's writer of one prefix. Threading: write() is safe; the rest is not.
 class ArrayWriter {
  public:
   virtual ~ArrayWriter() = default;
+  /// What this rank has to do.
   virtual const std::vector<WriteJob>& jobs() const = 0;
   virtual Result<void> write(const WriteJob& job) = 0;
-  /// Completes the objects and tells the manifest of them: arrays and parts. `sha256` has a digest
-  /// for each array, or is empty.
-  virtual Result<void> finish(Manifest& manifest, const std::vector<std::string>& sha256) = 0;
+  /// What this rank has to do after all ranks have written: putting together what they left.
+  virtual const std::vector<WriteJob>& late_jobs() const = 0;
+  /// Ends the writing. The sums of what this rank wrote since the last call; its objects become
+  /// durable with the store.
+  virtual Result<std::vector<SummedRange>> take_sums() = 0;
+  /// Rank 0: writes what the arrays have in common, and tells the manifest of them: arrays and
+  /// parts. `sums` are those of all ranks. `sha256` has a digest for each array, or is empty.
+  virtual Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
+                              const std::vector<std::string>& sha256) = 0;
   /// Name of the manifest, and what the prefix consists of (the manifest included, by itself or
   /// within a directory), all relative to the store.
   virtual std::string manifest_name() const = 0;
@@ -45,7 +52,12 @@ struct ArrayWriterOptions {
   std::string bare_name = {};
   const Manifest* head = nullptr;
   bool with_sha256 = false;
+  int rank = 0;
+  int ranks = 1;
   storage::Store* store = nullptr;
+  storage::Store* pieces =
+      nullptr;                   ///< where ranks leave pieces for each other, if there are several
+  std::string pieces_name = {};  ///< of this prefix in it
   Runtime* runtime = nullptr;
 };
 
@@ -54,29 +66,5 @@ Result<std::unique_ptr<ArrayWriter>> make_zarr2_writer(std::vector<PlannedArray>
                                                        const ArrayWriterOptions& options);
 Result<std::unique_ptr<ArrayWriter>> make_safetensors_writer(std::vector<PlannedArray> arrays,
                                                              const ArrayWriterOptions& options);
-
-/// Sums of the blocks of `stored`, while it is handed on block by block to `write`: each byte is
-/// brought into the cache once.
-template <typename Write>
-Result<std::vector<std::uint32_t>> sum_and_write(ByteSpan stored, const Write& write);
-
-}  // namespace cairn::inline checkpoint
-
-#include "cairn/base/crc32c.h"
-
-namespace cairn::inline checkpoint {
-
-template <typename Write>
-Result<std::vector<std::uint32_t>> sum_and_write(ByteSpan stored, const Write& write) {
-  std::vector<std::uint32_t> crcs;
-  crcs.reserve(block_count(stored.size(), kBlockBytes));
-  for (std::size_t at = 0; at < stored.size(); at += kBlockBytes) {
-    const ByteSpan block =
-        stored.subspan(at, std::min<std::size_t>(kBlockBytes, stored.size() - at));
-    crcs.push_back(crc32c(block));
-    CAIRN_TRY(write(at, block));
-  }
-  return crcs;
-}
 
 }  // namespace cairn::inline checkpoint

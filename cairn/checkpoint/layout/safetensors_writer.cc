@@ -5,7 +5,12 @@
 #include <unordered_map>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "cairn/async/mutex.h"
+#include "cairn/checkpoint/divide_work.h"
 #include "cairn/checkpoint/layout/array_writer.h"
+#include "cairn/checkpoint/layout/left_pieces.h"
 #include "cairn/checkpoint/leaf_source.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/chunk_codec.h"
@@ -19,22 +24,30 @@ namespace {
 
 namespace st = format::safetensors;
 
-// Stored bytes of one job: whole blocks, and whole elements of every type, packed 4 and 6 bit ones
-// included.
-constexpr std::uint64_t kPieceBytes = 6 * kBlockBytes;
+/// One file. Alone, it is open from the beginning; together with other ranks, from the first write.
+struct Part {
+  std::string name;
+  st::Header header;
+  std::string text;  // of the header
+  std::optional<st::Writer> writer = {};
+};
 
 struct Place {
   std::size_t part = 0;
-  std::size_t tensor = 0;  // in the part's writer
+  std::size_t tensor = 0;  // in the part's header
+};
+
+/// What a job does.
+struct Task {
+  ElementRange range = {};           // of the array, written in place
+  const LeftPiece* piece = nullptr;  // or left for another rank
+  bool assembles = false;            // the range comes from what others left
 };
 
 class SafetensorsWriter final : public ArrayWriter {
  public:
   SafetensorsWriter(std::vector<PlannedArray> arrays, const ArrayWriterOptions& options)
-      : arrays_(std::move(arrays)),
-        options_(options),
-        places_(arrays_.size()),
-        crcs_(arrays_.size()) {}
+      : arrays_(std::move(arrays)), options_(options), places_(arrays_.size()) {}
 
   Result<void> begin() {
     std::vector<std::string> names(arrays_.size());
@@ -46,154 +59,230 @@ class SafetensorsWriter final : public ArrayWriter {
                          return "leaf " + names[i];
                        }));
       sizes.push_back({names[i], bytes});
-      add_jobs(i, bytes);
+      add_jobs(i);
     }
     auto groups =
         st::group_keys_by_shard_size(sizes, bare() ? ~std::uint64_t{0} : options_.shard_size);
     if (groups.empty()) groups.emplace_back();
-    for (const auto& group : groups) CAIRN_TRY(open_part(group, names, groups.size()));
+    for (const auto& group : groups) CAIRN_TRY(add_part(group, names, groups.size()));
     return {};
   }
 
   const std::vector<WriteJob>& jobs() const override { return jobs_; }
+  const std::vector<WriteJob>& late_jobs() const override { return late_jobs_; }
 
   Result<void> write(const WriteJob& job) override {
     return write_here(job).in([&] { return "leaf " + arrays_[job.array].path.text(); });
   }
 
-  Result<void> finish(Manifest& manifest, const std::vector<std::string>& sha256) override {
+  Result<std::vector<SummedRange>> take_sums() override {
+    MutexLock lock(mutex_);
+    // The header of a bare file has the sums in it: finish() writes it.
+    if (!bare()) CAIRN_TRY(close_parts());
+    return std::exchange(sums_, {});
+  }
+
+  Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
+                      const std::vector<std::string>& sha256) override {
+    auto arrays = manifest_arrays(sha256);
+    CAIRN_TRY(join_sums(std::move(sums), arrays));
     if (bare()) {
-      CAIRN_TRY_ASSIGN(const auto metadata, embedded(parts_.front().tensors(), sha256));
-      CAIRN_TRY(parts_.front().set_metadata(metadata));
+      st::Writer& file = *parts_.front().writer;
+      CAIRN_TRY_ASSIGN(const st::Metadata metadata, embedded(arrays));
+      CAIRN_TRY(file.set_metadata(metadata));
+      parts_.front().text = file.header_text();
+      CAIRN_TRY(file.finish());
     }
     std::uint64_t total = 0;
-    for (std::size_t p = 0; p < parts_.size(); ++p) {
-      CAIRN_TRY(parts_[p].finish());
-      const std::string& text = parts_[p].header_text();
-      total += parts_[p].header().data_bytes;
-      manifest.parts.push_back({part_names_[p], text.size() + parts_[p].header().data_bytes,
-                                text.size(), crc32c(as_bytes(text))});
+    for (const Part& part : parts_) {
+      total += part.header.data_bytes;
+      manifest.parts.push_back({part.name, part.text.size() + part.header.data_bytes,
+                                part.text.size(), crc32c(as_bytes(part.text))});
     }
-    for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      const st::Header& header = parts_[places_[i].part].header();
-      CAIRN_TRY_ASSIGN(auto entry, manifest_array(i, header, part_names_[places_[i].part], sha256));
-      manifest.arrays.push_back(std::move(entry));
-    }
+    manifest.arrays = std::move(arrays);
     return parts_.size() > 1 ? write_index(total) : Result<void>();
   }
 
   std::string manifest_name() const override { return safetensors_manifest_name(options_.prefix); }
 
   std::vector<std::string> entries() const override {
-    auto names = part_names_;
+    std::vector<std::string> names;
+    for (const Part& part : parts_) names.push_back(part.name);
     names.push_back(manifest_name());
     if (parts_.size() > 1) names.push_back(st::index_filename(safetensors_base(options_.prefix)));
     return names;
   }
 
  private:
-  void add_jobs(std::size_t i, std::uint64_t bytes) {
-    crcs_[i].resize(block_count(bytes, kBlockBytes));
-    const auto bits = static_cast<std::uint64_t>(bit_width(arrays_[i].stored.dtype));
-    const std::uint64_t width =
-        arrays_[i].stored.packed ? bits : 8 * item_size(arrays_[i].stored.dtype);
-    for (std::uint64_t at = 0; at < bytes; at += kPieceBytes) {
-      const std::uint64_t size = std::min(kPieceBytes, bytes - at);
-      jobs_.push_back({i, at * 8 / width, (at + size) * 8 / width, size});
+  bool bare() const { return !options_.bare_name.empty(); }
+  bool alone() const { return options_.ranks == 1; }
+
+  void add_jobs(std::size_t i) {
+    const PlannedArray& array = arrays_[i];
+    for (const ElementRange& range : array.work.ranges) add_job(i, {.range = range}, jobs_);
+    for (const LeftPiece& piece : array.work.pieces)
+      add_job(i, {.range = piece.range, .piece = &piece}, jobs_);
+    if (array.work.assembler != options_.rank) return;
+    const std::uint64_t elements = Box::whole(array.stored.shape).elements();
+    // As many elements as are stored in kWriteBytes: whole blocks.
+    const auto bits = static_cast<std::uint64_t>(
+        array.stored.packed ? bit_width(array.stored.dtype) : item_size(array.stored.dtype) * 8);
+    const std::uint64_t step = kWriteBytes * 8 / bits;
+    for (std::uint64_t at = 0; at < elements; at += step) {
+      add_job(i, {.range = {at, std::min(at + step, elements)}, .assembles = true}, late_jobs_);
     }
   }
 
-  Result<void> open_part(const std::vector<std::size_t>& group,
-                         const std::vector<std::string>& names, std::size_t part_count) {
-    std::vector<st::Tensor> tensors;
+  void add_job(std::size_t i, const Task& task, std::vector<WriteJob>& jobs) {
+    jobs.push_back({i, tasks_.size(),
+                    (task.range.end - task.range.begin) * item_size(arrays_[i].stored.dtype)});
+    tasks_.push_back(task);
+  }
+
+  Result<void> add_part(const std::vector<std::size_t>& group,
+                        const std::vector<std::string>& names, std::size_t part_count) {
+    Part part;
     std::unordered_map<std::string_view, std::size_t> array_of;
     for (const std::size_t i : group) {
-      tensors.push_back({names[i], arrays_[i].stored.dtype, arrays_[i].stored.shape, 0, 0});
+      part.header.tensors.push_back(
+          {names[i], arrays_[i].stored.dtype, arrays_[i].stored.shape, 0, 0});
       array_of.emplace(names[i], i);
     }
     // Gives the tensors their order and offsets, which do not depend on the metadata.
-    CAIRN_TRY(st::make_header(tensors, {}));
-    for (std::size_t t = 0; t < tensors.size(); ++t) {
-      places_[array_of.at(tensors[t].name)] = {parts_.size(), t};
+    part.header.metadata = {{"format", "pt"}};
+    CAIRN_TRY_ASSIGN(part.text, st::make_header(part.header.tensors, part.header.metadata));
+    for (std::size_t t = 0; t < part.header.tensors.size(); ++t) {
+      places_[array_of.at(part.header.tensors[t].name)] = {parts_.size(), t};
     }
-    st::Metadata metadata{{"format", "pt"}};
-    if (bare()) {
-      CAIRN_TRY_ASSIGN(metadata, embedded(tensors, {}));
-    }
+    part.header.data_start = part.text.size();
+    part.header.data_bytes = part.header.tensors.empty() ? 0 : part.header.tensors.back().end;
     const std::string base = safetensors_base(options_.prefix);
-    const std::string name = bare() ? options_.bare_name
-                             : part_count == 1
-                                 ? base + ".safetensors"
-                                 : st::shard_filename(base, parts_.size() + 1, part_count);
-    CAIRN_TRY_ASSIGN(auto writer,
-                     st::Writer::create(*options_.store, name, std::move(tensors), metadata));
-    parts_.push_back(std::move(writer));
-    part_names_.push_back(name);
+    part.name = bare()            ? options_.bare_name
+                : part_count == 1 ? base + ".safetensors"
+                                  : st::shard_filename(base, parts_.size() + 1, part_count);
+    parts_.push_back(std::move(part));
+    return alone() ? open_alone(parts_.back()) : Result<void>();
+  }
+
+  Result<void> open_alone(Part& part) {
+    if (bare()) {
+      auto arrays = manifest_arrays(
+          options_.with_sha256 ? std::vector<std::string>(arrays_.size(), std::string(64, '0'))
+                               : std::vector<std::string>());
+      CAIRN_TRY(set_zero_sums(arrays));
+      CAIRN_TRY_ASSIGN(part.header.metadata, embedded(arrays));
+    }
+    CAIRN_TRY_ASSIGN(part.writer, st::Writer::create(*options_.store, part.name,
+                                                     part.header.tensors, part.header.metadata));
+    part.header.data_start = part.writer->data_start();
+    part.text = part.writer->header_text();
+    return {};
+  }
+
+  Result<st::Writer*> open_part(std::size_t p) {
+    MutexLock lock(mutex_);
+    return joined(p);
+  }
+
+  Result<st::Writer*> joined(std::size_t p) CAIRN_REQUIRES(mutex_) {
+    Part& part = parts_[p];
+    if (!part.writer) {
+      CAIRN_TRY_ASSIGN(part.writer,
+                       st::Writer::join(*options_.store, part.name, part.header.tensors,
+                                        part.header.metadata, options_.rank == 0));
+    }
+    return &*part.writer;
+  }
+
+  // Rank 0 writes every header, also of parts of which it holds nothing.
+  Result<void> close_parts() CAIRN_REQUIRES(mutex_) {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      if (!alone() && options_.rank == 0 && !headers_written_) CAIRN_TRY(joined(p));
+      if (parts_[p].writer) CAIRN_TRY(parts_[p].writer->finish());
+      parts_[p].writer.reset();
+    }
+    headers_written_ = true;
     return {};
   }
 
   Result<void> write_here(const WriteJob& job) {
     const PlannedArray& array = arrays_[job.array];
-    const LeafSource& source = *array.source;
-    const ByteBudget::Lease lease =
-        options_.runtime->budget().acquire(source.scratch_bytes(job.end - job.begin) + job.bytes);
+    const Task& task = tasks_[job.what];
+    const std::uint64_t scratch =
+        task.assembles ? 2 * job.bytes
+                       : array.source->scratch_bytes(task.range.end - task.range.begin);
+    const ByteBudget::Lease lease = options_.runtime->budget().acquire(scratch + job.bytes);
+    if (task.piece != nullptr)
+      return leave_piece(*options_.pieces, pieces_of(job.array), array, *task.piece);
+    if (!task.assembles) return write_range(job.array, *array.source, task.range);
+    const auto left = pieces_source(*options_.pieces, pieces_of(job.array), array);
+    return write_range(job.array, *left, task.range);
+  }
+
+  std::string pieces_of(std::size_t i) const {
+    return fmt::format("{}/{}", options_.pieces_name, i);
+  }
+
+  Result<void> write_range(std::size_t i, const LeafSource& source, const ElementRange& range) {
+    const format::StoredArray& stored = arrays_[i].stored;
     Buffer scratch;
-    CAIRN_TRY_ASSIGN(const ByteSpan cells, source.range(job.begin, job.end, scratch));
+    CAIRN_TRY_ASSIGN(const ByteSpan cells, source.range(range.begin, range.end, scratch));
     format::StoredArray piece;
-    piece.dtype = array.stored.dtype;
-    piece.packed = array.stored.packed;
-    piece.shape = piece.chunk_shape = {static_cast<Index>(job.end - job.begin)};
+    piece.dtype = stored.dtype;
+    piece.packed = stored.packed;
+    piece.shape = piece.chunk_shape = {static_cast<Index>(range.end - range.begin)};
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(piece));
-    CAIRN_TRY_ASSIGN(const Buffer stored, codec.encode(cells));
-    const Place place = places_[job.array];
-    const st::Tensor& tensor = parts_[place.part].tensors()[place.tensor];
-    const std::uint64_t offset = piece_offset(job);
-    CAIRN_TRY_ASSIGN(const auto crcs,
-                     sum_and_write(stored.bytes(), [&](std::size_t at, ByteSpan block) {
-                       return parts_[place.part].write(tensor, offset + at, block);
-                     }));
-    std::ranges::copy(crcs,
-                      crcs_[job.array].begin() + static_cast<std::ptrdiff_t>(offset / kBlockBytes));
+    CAIRN_TRY_ASSIGN(const Buffer bytes, codec.encode(cells));
+    CAIRN_TRY_ASSIGN(st::Writer* const writer, open_part(places_[i].part));
+    const st::Tensor& tensor = writer->tensors()[places_[i].tensor];
+    const auto bits = static_cast<std::uint64_t>(bit_width(stored.dtype));
+    const std::uint64_t offset =
+        stored.packed ? range.begin * bits / 8 : range.begin * item_size(stored.dtype);
+    std::vector<SummedRange> sums;
+    CAIRN_TRY(sum_ranges(
+        {.array = static_cast<std::uint32_t>(i)}, offset, bytes.bytes(), sums,
+        [&](std::uint64_t at, ByteSpan block) { return writer->write(tensor, at, block); }));
+    MutexLock lock(mutex_);
+    sums_.insert(sums_.end(), sums.begin(), sums.end());
     return {};
   }
 
-  std::uint64_t piece_offset(const WriteJob& job) const {
-    const format::StoredArray& stored = arrays_[job.array].stored;
-    const auto bits = static_cast<std::uint64_t>(bit_width(stored.dtype));
-    return stored.packed ? job.begin * bits / 8 : job.begin * item_size(stored.dtype);
-  }
-
-  bool bare() const { return !options_.bare_name.empty(); }
-
-  Result<ManifestArray> manifest_array(std::size_t i, const st::Header& header,
-                                       const std::string& key,
-                                       const std::vector<std::string>& sha256) const {
-    const st::Tensor& tensor = header.tensors[places_[i].tensor];
-    ManifestArray entry{arrays_[i].path,
-                        header.stored_array(tensor, key),
+  /// Everything but the sums.
+  std::vector<ManifestArray> manifest_arrays(const std::vector<std::string>& sha256) const {
+    std::vector<ManifestArray> arrays;
+    arrays.reserve(arrays_.size());
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      const Part& part = parts_[places_[i].part];
+      arrays.push_back({arrays_[i].path,
+                        part.header.stored_array(part.header.tensors[places_[i].tensor],
+                                                 bare() ? std::string() : part.name),
                         arrays_[i].cast_from,
                         {},
-                        sha256.empty() ? std::string() : sha256[i]};
-    std::vector<std::uint64_t> lengths;
-    if (entry.stored.chunk_count() > 0) lengths.push_back(tensor.end - tensor.begin);
-    CAIRN_TRY_ASSIGN(entry.sums, ChunkSums::make(kBlockBytes, std::move(lengths), crcs_[i]));
-    return entry;
+                        sha256.empty() ? std::string() : sha256[i]});
+    }
+    return arrays;
+  }
+
+  static Result<void> set_zero_sums(std::vector<ManifestArray>& arrays) {
+    for (ManifestArray& array : arrays) {
+      std::vector<std::uint64_t> lengths;
+      if (array.stored.chunk_count() > 0) lengths.push_back(array.stored.chunk_bytes());
+      std::vector<std::uint32_t> crcs(lengths.empty() ? 0
+                                                      : block_count(lengths.front(), kBlockBytes));
+      CAIRN_TRY_ASSIGN(array.sums,
+                       ChunkSums::make(kBlockBytes, std::move(lengths), std::move(crcs)));
+    }
+    return {};
   }
 
   // The manifest inside a bare file. It has one length from the beginning to the end: sums and
   // digests that are not known yet are zeros, offsets count from the data, and the part has no name
   // and no size.
-  Result<st::Metadata> embedded(const std::vector<st::Tensor>& tensors,
-                                std::vector<std::string> sha256) const {
-    if (options_.with_sha256 && sha256.empty()) sha256.assign(arrays_.size(), std::string(64, '0'));
+  Result<st::Metadata> embedded(std::vector<ManifestArray> arrays) const {
     Manifest manifest = *options_.head;
     manifest.parts = {ManifestPart{}};
-    st::Header header;
-    header.tensors = tensors;
-    for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      CAIRN_TRY_ASSIGN(auto entry, manifest_array(i, header, "", sha256));
-      manifest.arrays.push_back(std::move(entry));
-    }
+    for (ManifestArray& array : arrays) array.stored.offset -= parts_.front().header.data_start;
+    manifest.arrays = std::move(arrays);
     CAIRN_TRY_ASSIGN(std::string text, dump_manifest(manifest));
     return st::Metadata{{"format", "pt"}, {std::string(kEmbeddedManifest), std::move(text)}};
   }
@@ -201,7 +290,7 @@ class SafetensorsWriter final : public ArrayWriter {
   Result<void> write_index(std::uint64_t total) {
     st::Index index;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      index.weight_map.emplace_back(arrays_[i].path.text(), part_names_[places_[i].part]);
+      index.weight_map.emplace_back(arrays_[i].path.text(), parts_[places_[i].part].name);
     }
     const std::string name = st::index_filename(safetensors_base(options_.prefix));
     CAIRN_TRY(options_.store->put(name, as_bytes(st::dump_index(index, total))));
@@ -211,10 +300,13 @@ class SafetensorsWriter final : public ArrayWriter {
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
   std::vector<Place> places_;
-  std::vector<std::vector<std::uint32_t>> crcs_;
+  std::vector<Part> parts_;
+  std::vector<Task> tasks_;
   std::vector<WriteJob> jobs_;
-  std::vector<st::Writer> parts_;
-  std::vector<std::string> part_names_;
+  std::vector<WriteJob> late_jobs_;
+  bool headers_written_ = false;
+  Mutex mutex_;  // guards the writers of parts while jobs run
+  std::vector<SummedRange> sums_ CAIRN_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "cairn/async/mutex.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/leaf_source.h"
@@ -15,40 +16,39 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-struct Sums {
-  std::vector<std::uint64_t> lengths;
-  std::vector<std::vector<std::uint32_t>> crcs;
-};
+constexpr std::uint64_t kNoChunk = ~std::uint64_t{0};
 
 class Zarr2Writer final : public ArrayWriter {
  public:
   Zarr2Writer(std::vector<PlannedArray> arrays, const ArrayWriterOptions& options)
-      : arrays_(std::move(arrays)), options_(options), sums_(arrays_.size()) {
+      : arrays_(std::move(arrays)), options_(options) {
     for (std::size_t i = 0; i < arrays_.size(); ++i) add_jobs(i);
   }
 
   const std::vector<WriteJob>& jobs() const override { return jobs_; }
+  const std::vector<WriteJob>& late_jobs() const override { return late_jobs_; }
 
   Result<void> write(const WriteJob& job) override {
     const PlannedArray& array = arrays_[job.array];
     return write_here(job, array).in([&] { return "leaf " + array.path.text(); });
   }
 
-  Result<void> finish(Manifest& manifest, const std::vector<std::string>& sha256) override {
+  Result<std::vector<SummedRange>> take_sums() override {
+    MutexLock lock(mutex_);
+    return std::exchange(sums_, {});
+  }
+
+  Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
+                      const std::vector<std::string>& sha256) override {
     manifest.arrays.reserve(arrays_.size());
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      ManifestArray entry{arrays_[i].path,
-                          arrays_[i].stored,
-                          arrays_[i].cast_from,
-                          {},
-                          sha256.empty() ? std::string() : sha256[i]};
-      std::vector<std::uint32_t> crcs;
-      for (const auto& chunk : sums_[i].crcs) crcs.insert(crcs.end(), chunk.begin(), chunk.end());
-      CAIRN_TRY_ASSIGN(entry.sums,
-                       ChunkSums::make(kBlockBytes, std::move(sums_[i].lengths), std::move(crcs)));
-      manifest.arrays.push_back(std::move(entry));
+      manifest.arrays.push_back({arrays_[i].path,
+                                 arrays_[i].stored,
+                                 arrays_[i].cast_from,
+                                 {},
+                                 sha256.empty() ? std::string() : sha256[i]});
     }
-    return {};
+    return join_sums(std::move(sums), manifest.arrays);
   }
 
   std::string manifest_name() const override { return zarr2_manifest_name(options_.prefix); }
@@ -66,15 +66,12 @@ class Zarr2Writer final : public ArrayWriter {
   void add_jobs(std::size_t i) {
     format::StoredArray& stored = arrays_[i].stored;
     stored.key = arrays_[i].path.directory();
-    const std::uint64_t chunks = stored.chunk_count();
-    sums_[i].lengths.resize(chunks);
-    sums_[i].crcs.resize(chunks);
-    // An array without elements still has its metadata to write.
-    if (chunks == 0) jobs_.push_back({i, 0, 0, 0});
     const std::size_t item = item_size(stored.dtype);
-    for (std::uint64_t n = 0; n < chunks; ++n) {
-      jobs_.push_back({i, n, n + 1, stored.chunk_box(n).elements() * item});
+    for (const std::uint64_t chunk : arrays_[i].work.chunks) {
+      jobs_.push_back({i, chunk, stored.chunk_box(chunk).elements() * item});
     }
+    // An array without elements still has its metadata to write.
+    if (options_.rank == 0 && stored.chunk_count() == 0) jobs_.push_back({i, kNoChunk, 0});
   }
 
   std::string object_key(const format::StoredArray& stored, std::string_view name) const {
@@ -83,14 +80,14 @@ class Zarr2Writer final : public ArrayWriter {
 
   Result<void> write_here(const WriteJob& job, const PlannedArray& array) {
     const format::StoredArray& stored = array.stored;
-    if (job.begin == 0) {
+    if (job.what == 0 || job.what == kNoChunk) {
       CAIRN_TRY_ASSIGN(const std::string text, format::zarr2::dump_metadata(stored));
       CAIRN_TRY(
           options_.store->put(object_key(stored, format::zarr2::kMetadataName), as_bytes(text)));
     }
-    if (job.begin == job.end) return {};
+    if (job.what == kNoChunk) return {};
     const LeafSource& source = *array.source;
-    const Box box = stored.chunk_box(job.begin);
+    const Box box = stored.chunk_box(job.what);
     // The scratch of gathering and casting, and as much again for the codec's output.
     const ByteBudget::Lease lease = options_.runtime->budget().acquire(
         source.scratch_bytes(Box::whole(stored.chunk_shape).elements()) +
@@ -99,29 +96,36 @@ class Zarr2Writer final : public ArrayWriter {
     CAIRN_TRY_ASSIGN(const ByteSpan cells, source.chunk(box, stored.chunk_shape, scratch));
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
     CAIRN_TRY_ASSIGN(const Buffer encoded, codec.encode(cells));
-    sums_[job.array].lengths[job.begin] = encoded.size();
-    const std::string key = object_key(stored, stored.chunk_name(job.begin));
-    CAIRN_TRY_ASSIGN(sums_[job.array].crcs[job.begin], write_object(key, encoded.bytes()));
+    const SummedRange place{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
+    std::vector<SummedRange> sums;
+    CAIRN_TRY(write_object(object_key(stored, stored.chunk_name(job.what)), encoded.bytes(), place,
+                           sums));
+    MutexLock lock(mutex_);
+    sums_.insert(sums_.end(), sums.begin(), sums.end());
     return {};
   }
 
-  Result<std::vector<std::uint32_t>> write_object(const std::string& key, ByteSpan bytes) {
+  Result<void> write_object(const std::string& key, ByteSpan bytes, const SummedRange& place,
+                            std::vector<SummedRange>& sums) {
     if (bytes.size() <= kBlockBytes) {
-      CAIRN_TRY(options_.store->put(key, bytes));
-      return sum_and_write(bytes, [](std::size_t, ByteSpan) { return Result<void>(); });
+      return sum_ranges(place, 0, bytes, sums, [&](std::uint64_t, ByteSpan all) -> Result<void> {
+        CAIRN_TRY(options_.store->put(key, all));
+        return {};
+      });
     }
     CAIRN_TRY_ASSIGN(const auto out, options_.store->create(key, bytes.size()));
-    CAIRN_TRY_ASSIGN(auto crcs, sum_and_write(bytes, [&](std::size_t at, ByteSpan block) {
-                       return out->write_at(at, block);
-                     }));
-    CAIRN_TRY(out->finish());
-    return crcs;
+    CAIRN_TRY(sum_ranges(place, 0, bytes, sums, [&](std::uint64_t at, ByteSpan block) {
+      return out->write_at(at, block);
+    }));
+    return out->finish();
   }
 
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
-  std::vector<Sums> sums_;
   std::vector<WriteJob> jobs_;
+  const std::vector<WriteJob> late_jobs_;  // chunks have one writer each: there are none
+  Mutex mutex_;
+  std::vector<SummedRange> sums_ CAIRN_GUARDED_BY(mutex_);
 };
 
 }  // namespace

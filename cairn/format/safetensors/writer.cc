@@ -16,14 +16,32 @@ Writer::Writer(Header header, std::string text, bool header_last,
       header_last_(header_last),
       out_(std::move(out)) {}
 
-Result<Writer> Writer::create(storage::Store& store, std::string_view key,
-                              std::vector<Tensor> tensors, const Metadata& metadata) {
-  CAIRN_TRY_ASSIGN(std::string text, make_header(tensors, metadata));
+namespace {
+
+Header header_of(std::vector<Tensor> tensors, const Metadata& metadata, const std::string& text) {
   Header header;
   header.metadata = metadata;
   header.data_start = text.size();
   header.data_bytes = tensors.empty() ? 0 : tensors.back().end;
   header.tensors = std::move(tensors);
+  return header;
+}
+
+}  // namespace
+
+Result<Writer> Writer::join(storage::Store& store, std::string_view key,
+                            std::vector<Tensor> tensors, const Metadata& metadata,
+                            bool writes_header) {
+  CAIRN_TRY_ASSIGN(std::string text, make_header(tensors, metadata));
+  Header header = header_of(std::move(tensors), metadata, text);
+  CAIRN_TRY_ASSIGN(auto out, store.create_shared(key, header.data_start + header.data_bytes));
+  return Writer(std::move(header), std::move(text), writes_header, std::move(out));
+}
+
+Result<Writer> Writer::create(storage::Store& store, std::string_view key,
+                              std::vector<Tensor> tensors, const Metadata& metadata) {
+  CAIRN_TRY_ASSIGN(std::string text, make_header(tensors, metadata));
+  Header header = header_of(std::move(tensors), metadata, text);
   CAIRN_TRY_ASSIGN(auto out, store.create(key, header.data_start + header.data_bytes));
   const bool header_last = store.capabilities().random_write;
   if (!header_last) CAIRN_TRY(out->write_at(0, as_bytes(text)));

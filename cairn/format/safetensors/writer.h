@@ -18,6 +18,12 @@ class Writer {
   static Result<Writer> create(storage::Store& store, std::string_view key,
                                std::vector<Tensor> tensors, const Metadata& metadata);
 
+  /// One of several writers, in any processes, that fill one file together: same tensors, same
+  /// metadata. One of them writes the header. `unimplemented` (storage/no-shared-write).
+  static Result<Writer> join(storage::Store& store, std::string_view key,
+                             std::vector<Tensor> tensors, const Metadata& metadata,
+                             bool writes_header);
+
   /// What the file says of itself: the tensors with their offsets, in file order.
   const Header& header() const { return header_; }
   const std::vector<Tensor>& tensors() const { return header_.tensors; }
@@ -33,7 +39,8 @@ class Writer {
   Result<void> set_metadata(const Metadata& metadata);
   /// Length field and padded JSON, as they are or will be in the file.
   const std::string& header_text() const { return text_; }
-  /// Makes the file visible. `failed_precondition` (storage/incomplete) if bytes are missing.
+  /// Makes the file visible; of a file that is filled together, what this one wrote.
+  /// `failed_precondition` (storage/incomplete) if bytes are missing.
   Result<void> finish();
 
  private:

@@ -15,6 +15,7 @@ namespace {
 
 constexpr OpenOptions kNewFile{
     .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
+constexpr OpenOptions kSharedFile{.access = OpenOptions::Access::kReadWrite, .create = true};
 constexpr OpenOptions kFollowedDirectory{.access = OpenOptions::Access::kDirectory,
                                          .follow_links = true};
 
@@ -57,6 +58,7 @@ enum class Arrival : std::uint8_t {
   kInPlace,    ///< it has its name already
   kReplace,    ///< rename
   kExclusive,  ///< link, which fails where the name is taken
+  kShared,     ///< it has its name already, and others write to it too
 };
 
 class LocalStore final : public Store {
@@ -77,13 +79,18 @@ class LocalStore final : public Store {
     return fmt::format("{}{}{}", path_, path_.ends_with('/') ? "" : "/", key);
   }
   Capabilities capabilities() const override {
-    return {
-        .random_write = true, .conditional_write = false, .directories = true, .direct_io = false};
+    return {.random_write = true,
+            .conditional_write = false,
+            .directories = true,
+            .shared_write = private_,
+            .direct_io = false};
   }
 
   Result<ObjectInfo> stat(std::string_view key) override;
   Result<std::unique_ptr<ObjectReader>> open(std::string_view key) override;
   Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) override;
+  Result<std::unique_ptr<ObjectWriter>> create_shared(std::string_view key,
+                                                      std::uint64_t size) override;
   Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition) override;
   Result<void> remove(std::string_view key) override;
   Result<std::vector<ListEntry>> list(std::string_view directory, bool recursive) override;
@@ -122,7 +129,7 @@ class LocalWriter final : public ObjectWriter {
   LocalWriter(LocalStore& store, std::string key, std::uint64_t size)
       : store_(store), key_(std::move(key)), size_(size) {}
   ~LocalWriter() override {
-    if (file_ == nullptr) return;
+    if (file_ == nullptr || arrival_ == Arrival::kShared) return;
     store_.fs_.remove_file(store_.root_.get(), name_).ignore_error("it is hidden, and ours alone");
   }
 
@@ -142,7 +149,7 @@ class LocalWriter final : public ObjectWriter {
   }
 
   Result<void> finish() override {
-    if (file_ == nullptr || written_ != size_) {
+    if (file_ == nullptr || (written_ != size_ && arrival_ != Arrival::kShared)) {
       return incomplete(written_, size_, store_.describe(key_));
     }
     if (!store_.batch_) CAIRN_TRY(store_.named(file_->sync(), key_));
@@ -158,7 +165,7 @@ class LocalWriter final : public ObjectWriter {
  private:
   Result<void> arrive() {
     const File* root = store_.root_.get();
-    if (arrival_ == Arrival::kInPlace) return {};
+    if (arrival_ == Arrival::kInPlace || arrival_ == Arrival::kShared) return {};
     if (arrival_ == Arrival::kReplace) return store_.fs_.rename(root, name_, root, key_);
     CAIRN_TRY(store_.fs_.link(root, name_, root, key_));
     store_.fs_.remove_file(root, name_)
@@ -227,6 +234,21 @@ Result<std::unique_ptr<ObjectReader>> LocalStore::open(std::string_view key) {
 Result<std::unique_ptr<ObjectWriter>> LocalStore::create(std::string_view key, std::uint64_t size) {
   CAIRN_TRY_ASSIGN(auto writer, begin(key, size, /*only_if_absent=*/false));
   CAIRN_TRY(writer->allocate());
+  return writer;
+}
+
+Result<std::unique_ptr<ObjectWriter>> LocalStore::create_shared(std::string_view key,
+                                                                std::uint64_t size) {
+  if (!private_) return Store::create_shared(key, size);
+  CAIRN_TRY(check_writable(key));
+  auto writer = std::make_unique<LocalWriter>(*this, std::string(key), size);
+  auto opened = [&]() -> Result<void> {
+    CAIRN_TRY(directories_.ensure(parent_of(key)));
+    CAIRN_TRY_ASSIGN(auto file, fs_.open(root_.get(), std::string(key), kSharedFile));
+    writer->take(std::move(file), std::string(key), Arrival::kShared);
+    return writer->allocate();
+  }();
+  CAIRN_TRY(named(std::move(opened), key));
   return writer;
 }
 

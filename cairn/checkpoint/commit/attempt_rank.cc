@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/commit/attempt_rank.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/checkpoint/commit/attempt_files.h"
+#include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/record.h"
+#include "cairn/storage/local/local_store.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMaxPhaseBytes = 64 * kKiB;
+constexpr std::size_t kMostNamedRanks = 8;
+/// How often those who should live are looked after.
+constexpr milliseconds kLookAfter{500};
+
+/// Pauses that grow, up to what a storage bears that all ranks look at.
+class Backoff {
+ public:
+  Backoff(Clock& clock, int ranks) : clock_(clock), longest_(std::clamp<int>(ranks, 100, 2000)) {}
+  void pause() {
+    clock_.pause(wait_);
+    wait_ = std::min<milliseconds>(wait_ * 2, longest_);
+  }
+
+ private:
+  Clock& clock_;
+  const milliseconds longest_;
+  milliseconds wait_{1};
+};
+
+/// What a rank last said that it does, and whether it is known to be dead.
+struct Sighting {
+  std::string phase = "not begun";
+  bool dead = false;
+};
+
+class FileAttemptRank final : public AttemptRank {
+ public:
+  FileAttemptRank(Directory dest, Clock& clock, Options options)
+      : dest_(std::move(dest)),
+        clock_(clock),
+        options_(std::move(options)),
+        name_(std::string(kAttemptPrefix) + options_.attempt),
+        ranks_(name_ + "/ranks/") {}
+
+  Result<void> open() {
+    const auto opened = [&]() -> Result<void> {
+      CAIRN_TRY_ASSIGN(alive_, dest_.open_file(phase_file(options_.rank), true));
+      CAIRN_TRY(alive_->try_lock());
+      const storage::LocalStoreOptions ours{.private_directory = true};
+      CAIRN_TRY_ASSIGN(data_,
+                       storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/new"), ours));
+      CAIRN_TRY_ASSIGN(
+          pieces_, storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/pieces"), ours));
+      return {};
+    }();
+    if (!opened && opened.error().code() == Code::kNotFound) return gone();
+    CAIRN_TRY(opened);
+    return enter("begin");
+  }
+
+  storage::Store& data() override { return *data_; }
+  storage::Store& pieces() override { return *pieces_; }
+
+  Result<void> enter(std::string_view phase) override {
+    const ProcessName self = this_process();
+    const std::string text = dump_json(Json::Object{{"phase", phase},
+                                                    {"time", format_timestamp(clock_.wall())},
+                                                    {"host", self.host},
+                                                    {"process", self.process},
+                                                    {"boot_id", self.boot_id}},
+                                       {}) +
+                             "\n";
+    CAIRN_TRY(alive_->write_at(0, as_bytes(text)));
+    return alive_->truncate(text.size());
+  }
+
+  Result<void> report(std::string_view stage, const RankReport& report) override {
+    const std::string name = report_file(report.rank, stage);
+    CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
+    CAIRN_TRY(dest_.rename(name + ".tmp", name));
+    return dest_.sync(ranks_);
+  }
+
+  Result<void> wait_reports(std::string_view stage, const std::vector<int>& from, Deadline deadline,
+                            const Take& take) override {
+    std::set<int> missing(from.begin(), from.end());
+    Backoff backoff(clock_, options_.ranks);
+    auto look_after = clock_.monotonic() + kLookAfter;
+    while (true) {
+      CAIRN_TRY(collect(stage, missing, take));
+      if (missing.empty()) return {};
+      CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
+      if (decided) return *decided;
+      const bool late = deadline.passed(clock_);
+      if (late || clock_.monotonic() >= look_after) {
+        const auto seen = look_at(missing);
+        // A rank may have reported, and gone, while it was looked at.
+        CAIRN_TRY(collect(stage, missing, take));
+        CAIRN_TRY(complain(seen, missing, late));
+        look_after = clock_.monotonic() + kLookAfter;
+        if (missing.empty()) return {};
+      }
+      backoff.pause();
+    }
+  }
+
+  Result<void> wait_outcome(Deadline deadline) override {
+    Backoff backoff(clock_, options_.ranks);
+    auto look_after = clock_.monotonic() + kLookAfter;
+    while (true) {
+      CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
+      if (decided) return *decided;
+      if (deadline.passed(clock_)) {
+        return abandon(Error(Code::kDeadlineExceeded, "ranks/late",
+                             fmt::format("rank 0 did not decide in time; it was last in phase '{}'",
+                                         sighting_of(0).phase)));
+      }
+      if (clock_.monotonic() >= look_after) {
+        if (leader_is_dead()) {
+          CAIRN_TRY_ASSIGN(const auto just_now, look_for_outcome());
+          if (just_now) return *just_now;
+          return abandon(Error(Code::kCancelled, "ranks/died",
+                               fmt::format("rank 0 died in phase '{}'", sighting_of(0).phase)));
+        }
+        look_after = clock_.monotonic() + kLookAfter;
+      }
+      backoff.pause();
+    }
+  }
+
+  Result<void> abandon(const Error& error) override {
+    Outcome outcome;
+    outcome.failure = error;
+    const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
+    auto done = [&]() -> Result<void> {
+      CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
+      CAIRN_TRY(dest_.link_exclusive(aside, outcome_file()));
+      return dest_.sync(name_);
+    }();
+    const bool theirs = !done && (done.error().code() == Code::kAlreadyExists ||
+                                  done.error().code() == Code::kNotFound);
+    if (!theirs) return error;
+    CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
+    return decided ? *decided : error;
+  }
+
+ private:
+  std::string outcome_file() const { return name_ + "/" + std::string(kOutcomeFile); }
+  std::string phase_file(int rank) const { return fmt::format("{}{}.phase", ranks_, rank); }
+  std::string report_file(int rank, std::string_view stage) const {
+    return fmt::format("{}{}.{}.json", ranks_, rank, stage);
+  }
+
+  Error gone() const {
+    return Error(
+        Code::kCancelled, "ranks/gone",
+        fmt::format("the attempt {} is gone: its save was given up", dest_.path_of(name_)));
+  }
+
+  // Nothing while it is undecided; then how the save ended.
+  Result<std::optional<Result<void>>> look_for_outcome() const {
+    using Decided = std::optional<Result<void>>;
+    CAIRN_TRY_ASSIGN(const auto text, dest_.read(outcome_file(), kMaxAttemptFileBytes));
+    if (text) {
+      CAIRN_TRY_ASSIGN(const Outcome outcome, parse_outcome(*text));
+      if (outcome.commit) return Decided(Result<void>());
+      return Decided(outcome.failure ? *outcome.failure : gone());
+    }
+    CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
+    if (there) return Decided();
+    CAIRN_TRY_ASSIGN(const auto record, dest_.read(std::string(kRecordName), kMaxRecordBytes));
+    if (!record) return Decided(gone());
+    CAIRN_TRY_ASSIGN(const Record parsed, parse_record(*record));
+    const bool committed =
+        std::ranges::find(parsed.committed, options_.attempt) != parsed.committed.end();
+    return Decided(committed ? Result<void>() : gone());
+  }
+
+  // Takes the reports that are there from `missing`.
+  Result<void> collect(std::string_view stage, std::set<int>& missing, const Take& take) const {
+    const auto entries = dest_.list(name_ + "/ranks");
+    if (!entries) {
+      // With the attempt gone, its outcome says more.
+      return entries.error().code() == Code::kNotFound ? Result<void>() : entries.error();
+    }
+    const std::string ending = fmt::format(".{}.json", stage);
+    for (const storage::DirEntry& entry : *entries) {
+      if (!entry.name.ends_with(ending)) continue;
+      int rank = -1;
+      const char* end = entry.name.data() + (entry.name.size() - ending.size());
+      const auto parsed = std::from_chars(entry.name.data(), end, rank);
+      if (parsed.ptr != end || missing.erase(rank) == 0 || !take) continue;
+      CAIRN_TRY_ASSIGN(const auto text, dest_.read(ranks_ + entry.name, kMaxRankReportBytes));
+      if (!text) return gone();
+      CAIRN_TRY_ASSIGN(auto report,
+                       parse_rank_report(*text).in([&] { return fmt::format("rank {}", rank); }));
+      if (report.failure) return std::move(*report.failure).in(fmt::format("rank {}", rank));
+      CAIRN_TRY(take(std::move(report)));
+    }
+    return {};
+  }
+
+  Sighting sighting_of(int rank) const {
+    Sighting sighting;
+    const auto file = dest_.fs().open(dest_.handle(), phase_file(rank), {});
+    if (!file) return sighting;
+    const auto locked = (*file)->is_locked_elsewhere();
+    const auto text = dest_.read(phase_file(rank), kMaxPhaseBytes);
+    const auto json = text && *text ? parse_json(**text, JsonLimits{.bytes = kMaxPhaseBytes})
+                                    : Error(Code::kCorrupt, "ranks/bad-phase", "");
+    if (!json) return sighting;
+    const Json* phase = json->find("phase");
+    const Json* boot = json->find("boot_id");
+    if (phase != nullptr && phase->text() != nullptr) sighting.phase = *phase->text();
+    // Locks are known to work between processes of one host only.
+    const bool here = boot != nullptr && boot->text() != nullptr && !boot->text()->empty() &&
+                      *boot->text() == this_process().boot_id;
+    sighting.dead = here && rank != options_.rank && locked && !*locked;
+    return sighting;
+  }
+
+  std::vector<std::pair<int, Sighting>> look_at(const std::set<int>& ranks) const {
+    std::vector<std::pair<int, Sighting>> seen;
+    for (const int rank : ranks) seen.emplace_back(rank, sighting_of(rank));
+    return seen;
+  }
+
+  // An error if somebody who is still missing is dead, or if it is late.
+  static Result<void> complain(const std::vector<std::pair<int, Sighting>>& seen,
+                               const std::set<int>& missing, bool late) {
+    std::vector<std::string> dead;
+    std::vector<std::string> waited_for;
+    for (const auto& [rank, sighting] : seen) {
+      if (!missing.contains(rank)) continue;
+      waited_for.push_back(fmt::format("rank {} (phase '{}')", rank, sighting.phase));
+      if (sighting.dead) dead.push_back(waited_for.back());
+    }
+    if (!dead.empty())
+      return Error(Code::kCancelled, "ranks/died", fmt::format("died: {}", listed(dead)));
+    if (!late || waited_for.empty()) return {};
+    return Error(Code::kDeadlineExceeded, "ranks/late",
+                 fmt::format("did not finish in time: {}", listed(waited_for)));
+  }
+
+  static std::string listed(const std::vector<std::string>& names) {
+    const std::size_t shown = std::min(names.size(), kMostNamedRanks);
+    std::string text = fmt::format(
+        "{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
+    if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+    return text;
+  }
+
+  bool leader_is_dead() const {
+    const std::string path = name_ + "/" + std::string(kAttemptFile);
+    const auto text = dest_.read(path, kMaxAttemptFileBytes);
+    if (!text || !*text) return false;
+    const auto attempt = parse_attempt_file(**text);
+    if (!attempt || attempt->writer.boot_id.empty() ||
+        attempt->writer.boot_id != this_process().boot_id) {
+      return false;
+    }
+    const auto file = dest_.fs().open(dest_.handle(), path, {});
+    if (!file) return false;
+    const auto locked = (*file)->is_locked_elsewhere();
+    return locked && !*locked;
+  }
+
+  const Directory dest_;
+  Clock& clock_;
+  const Options options_;
+  const std::string name_;
+  const std::string ranks_;
+  std::unique_ptr<storage::File> alive_;  // its lock says that we live
+  std::unique_ptr<storage::Store> data_;
+  std::unique_ptr<storage::Store> pieces_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<AttemptRank>> AttemptRank::join(storage::FileSystem& fs, Clock& clock,
+                                                       Options options) {
+  CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, options.dest, false));
+  auto joined = std::make_unique<FileAttemptRank>(std::move(dest), clock, std::move(options));
+  CAIRN_TRY(joined->open());
+  return std::unique_ptr<AttemptRank>(std::move(joined));
+}
+
+}  // namespace cairn::inline checkpoint

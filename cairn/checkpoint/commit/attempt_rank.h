@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// `AttemptRank`: one rank's place in an attempt of several. The ranks meet in its directory and
+// nowhere else:
+//
+//   ranks/<rank>.phase        what the rank is doing; it holds a lock on the file while it lives
+//   ranks/<rank>.<stage>.json its report of a stage, whole by rename: what it wrote, or its error
+//   pieces/                   what ranks leave for each other
+//   outcome.json              the decision of rank 0, or anybody's abandonment; whoever is first
+//
+// Nobody but rank 0 reads reports; the others look for the outcome. Polling backs off, the more the
+// more ranks there are.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "cairn/async/deadline.h"
+#include "cairn/checkpoint/commit/rank_report.h"
+#include "cairn/storage/local/file_system.h"
+#include "cairn/storage/store.h"
+
+namespace cairn::inline checkpoint {
+
+/// Threading: compatible; data() and pieces() are safe.
+class AttemptRank {
+ public:
+  struct Options {
+    std::string dest;
+    std::string attempt;  ///< its id
+    int rank = 0;
+    int ranks = 1;
+  };
+
+  /// Opens the attempt, which rank 0 made, and enters the phase "begin". `cancelled` (ranks/gone)
+  /// if it is not there.
+  static Result<std::unique_ptr<AttemptRank>> join(storage::FileSystem& fs, Clock& clock,
+                                                   Options options);
+  virtual ~AttemptRank() = default;
+
+  /// Where the data goes: the store of new/.
+  virtual storage::Store& data() = 0;
+  virtual storage::Store& pieces() = 0;
+
+  /// What this rank does now, for those who wait for it and for people who look.
+  virtual Result<void> enter(std::string_view phase) = 0;
+  /// Everything that the report speaks of is durable before.
+  virtual Result<void> report(std::string_view stage, const RankReport& report) = 0;
+
+  /// Until all of `from` have reported the stage; `take`, unless it is empty, gets each report
+  /// once. Ends early with the error of a rank that failed or died, with the abandonment of
+  /// another, or with `deadline_exceeded` (ranks/late), each naming the ranks and their phases.
+  using Take = std::function<Result<void>(RankReport)>;
+  virtual Result<void> wait_reports(std::string_view stage, const std::vector<int>& from,
+                                    Deadline deadline, const Take& take) = 0;
+  /// Until it is decided: fine if committed, else the error that the save was abandoned with.
+  /// `deadline_exceeded` (ranks/late) if rank 0 is silent, `cancelled` (ranks/gone) if the attempt
+  /// went away undecided.
+  virtual Result<void> wait_outcome(Deadline deadline) = 0;
+  /// The save has failed, on every rank, with `error`; unless it is decided already: then that
+  /// counts. Returns what wait_outcome() does.
+  virtual Result<void> abandon(const Error& error) = 0;
+};
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks leave for the one that puts a tensor together: each box of it, in its own C order, as
+// a row of objects of equal size.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cairn/checkpoint/save_plan.h"
+#include "cairn/storage/store.h"
+
+namespace cairn::inline checkpoint {
+
+/// `name` is the array's in the store of pieces.
+Result<void> leave_piece(storage::Store& store, const std::string& name, const PlannedArray& array,
+                         const LeftPiece& piece);
+
+/// The whole array, read from what was left of it: only the bytes that a call needs. `array` and
+/// `store` must outlive it.
+std::shared_ptr<const LeafSource> pieces_source(storage::Store& store, std::string name,
+                                                const PlannedArray& array);
+
+}  // namespace cairn::inline checkpoint
