@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
+#include "cairn/checkpoint/load_target.h"
+#include "cairn/checkpoint/load_together.h"
 #include "cairn/checkpoint/match_template.h"
 #include "cairn/checkpoint/read_boxes.h"
 #include "cairn/tree/flatten.h"
@@ -34,21 +36,18 @@ DType loaded_type(const ManifestArray& array, const LoadOptions& options) {
   return options.dtype && is_float(stored) ? *options.dtype : stored;
 }
 
-/// The arrays that are wanted, and memory for each.
-struct Work {
-  std::vector<std::size_t> which;
-  std::vector<Array> destinations;
-};
-
-Result<Work> choose_all(const OpenedPrefix& prefix, const LoadOptions& options) {
-  Work work;
+Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& options,
+                            const LoadTarget& target, int rank) {
+  LoadWork work;
   for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
     const ManifestArray& array = prefix.manifest.arrays[i];
     if (!is_selected(array.path, options.keys)) continue;
-    CAIRN_TRY_ASSIGN(auto memory,
-                     Array::allocate(loaded_type(array, options), array.stored.shape).in([&] {
-                       return "leaf " + array.path.text();
-                     }));
+    CAIRN_TRY_ASSIGN(const Sharding sharding, target.sharding_of(i, nullptr));
+    CAIRN_TRY_ASSIGN(
+        auto memory,
+        allocate_sharded(loaded_type(array, options), array.stored.shape, sharding, rank).in([&] {
+          return "leaf " + array.path.text();
+        }));
     work.which.push_back(i);
     work.destinations.push_back(std::move(memory));
   }
@@ -70,28 +69,26 @@ Result<void> validate_arrays(const OpenedPrefix& prefix, const std::vector<std::
   });
 }
 
-void report_arrays(const OpenedPrefix& prefix, const Work& work, LoadReport& report) {
+void report_arrays(const OpenedPrefix& prefix, const LoadWork& work, LoadReport& report) {
   for (std::size_t n = 0; n < work.which.size(); ++n) {
     const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
     const std::string key = array.path.text();
     if (work.destinations[n].dtype() != array.stored.dtype) report.cast.push_back(key);
     if (array.sums.empty() && array.stored.chunk_count() > 0) report.unchecked.push_back(key);
-    report.bytes += work.destinations[n].nbytes();
+    for (const Shard& shard : work.destinations[n].shards()) report.bytes += shard.data.nbytes();
     report.loaded.push_back(key);
   }
 }
 
 /// The tree as it was saved, or nested dicts where the structure is not known or only part is
 /// wanted.
-Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options, const Work& work) {
-  if (!prefix.foreign && options.keys.empty()) {
-    std::vector<ShardedArray> arrays(work.destinations.begin(), work.destinations.end());
-    return tree_from_structure(prefix.manifest.structure, std::move(arrays));
-  }
+Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options,
+                        const LoadWork& work) {
+  if (!prefix.foreign && options.keys.empty())
+    return tree_from_structure(prefix.manifest.structure, work.destinations);
   std::vector<NamedLeaf> leaves;
   for (std::size_t n = 0; n < work.which.size(); ++n) {
-    leaves.push_back(
-        {prefix.manifest.arrays[work.which[n]].path, ShardedArray(work.destinations[n])});
+    leaves.push_back({prefix.manifest.arrays[work.which[n]].path, work.destinations[n]});
   }
   for (const auto& [path, value] : prefix.values) {
     if (is_selected(path, options.keys)) leaves.push_back({path, value});
@@ -99,44 +96,59 @@ Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options, 
   return nest(std::move(leaves));
 }
 
-Result<Loaded> load_like(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime) {
-  Loaded loaded;
-  CAIRN_TRY_ASSIGN(auto match, match_template(prefix, options, loaded.report));
-  Work work{match.which, match.destinations};
-  if (options.validate) CAIRN_TRY(validate_arrays(prefix, work.which, runtime));
-  CAIRN_TRY(
-      load_arrays(prefix, work.which, work.destinations, options.check, options.progress, runtime));
-  report_arrays(prefix, work, loaded.report);
-  CAIRN_TRY_ASSIGN(loaded.tree, std::move(match).build(*options.like));
-  return loaded;
+/// What is to be read and what becomes of it.
+struct Preparation {
+  LoadWork work;
+  std::optional<TemplateMatch> match;  // with a template
+  LoadReport report;
+};
+
+Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& options, int rank) {
+  if (options.dtype && !is_float(*options.dtype)) {
+    return Error(Code::kInvalidArgument, "load/float-dtype",
+                 fmt::format("dtype must be a float type, not {}", dtype_name(*options.dtype)));
+  }
+  Preparation ready;
+  CAIRN_TRY_ASSIGN(const LoadTarget target, LoadTarget::make(prefix, options));
+  if (options.like != nullptr) {
+    CAIRN_TRY_ASSIGN(ready.match, match_template(prefix, options, target, rank, ready.report));
+    ready.work = {ready.match->which, ready.match->destinations};
+  } else {
+    CAIRN_TRY(check_keys(prefix, options.keys));
+    CAIRN_TRY_ASSIGN(ready.work, choose_all(prefix, options, target, rank));
+  }
+  return ready;
 }
 
-Result<Loaded> load_plain(const OpenedPrefix& prefix, const LoadOptions& options,
-                          Runtime& runtime) {
+Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime,
+                           const SharedReader& share) {
+  CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
+  if (options.validate) CAIRN_TRY(validate_arrays(prefix, ready.work.which, runtime));
+  CAIRN_TRY(share ? share(prefix, ready.work, options)
+                  : read_arrays(prefix, ready.work, options, runtime));
   Loaded loaded;
-  CAIRN_TRY(check_keys(prefix, options.keys));
-  CAIRN_TRY_ASSIGN(const Work work, choose_all(prefix, options));
-  if (options.validate) CAIRN_TRY(validate_arrays(prefix, work.which, runtime));
-  CAIRN_TRY(
-      load_arrays(prefix, work.which, work.destinations, options.check, options.progress, runtime));
-  report_arrays(prefix, work, loaded.report);
-  CAIRN_TRY_ASSIGN(loaded.tree, build_tree(prefix, options, work));
+  loaded.report = std::move(ready.report);
+  report_arrays(prefix, ready.work, loaded.report);
+  CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)
+                                            : build_tree(prefix, options, ready.work));
+  loaded.metadata = prefix.manifest.metadata;
+  loaded.extras = prefix.manifest.extras;
   return loaded;
 }
 
 }  // namespace
 
-Result<void> load_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
-                         std::vector<Array> destinations, bool check, const ProgressSink& progress,
-                         Runtime& runtime) {
+Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
+                         const LoadOptions& options, Runtime& runtime) {
   std::vector<BoxTarget> targets;
-  targets.reserve(which.size());
-  for (std::size_t n = 0; n < which.size(); ++n) {
-    const ManifestArray& array = prefix.manifest.arrays[which[n]];
-    targets.push_back({{&array, Box::whole(array.stored.shape)}, std::move(destinations[n])});
+  targets.reserve(work.which.size());
+  for (std::size_t n = 0; n < work.which.size(); ++n) {
+    const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
+    for (const Shard& shard : work.destinations[n].shards())
+      targets.push_back({{&array, work.destinations[n].box_of(shard)}, shard.data});
   }
-  return read_boxes(*prefix.store, std::move(targets), {.check = check, .progress = progress},
-                    runtime);
+  return read_boxes(*prefix.store, std::move(targets),
+                    {.check = options.check, .progress = options.progress}, runtime);
 }
 
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
@@ -149,23 +161,23 @@ Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box&
   return result;
 }
 
-Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Runtime& runtime) {
-  if (options.dtype && !is_float(*options.dtype)) {
-    return Error(Code::kInvalidArgument, "load/float-dtype",
-                 fmt::format("dtype must be a float type, not {}", dtype_name(*options.dtype)));
-  }
+Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& options,
+                           Runtime& runtime, const SharedReader& share) {
   CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
-  CAIRN_TRY_ASSIGN(Loaded loaded, (options.like != nullptr ? load_like(*prefix, options, runtime)
-                                                           : load_plain(*prefix, options, runtime))
-                                      .in([&] { return "loading " + checkpoint.path; }));
-  loaded.metadata = prefix->manifest.metadata;
-  loaded.extras = prefix->manifest.extras;
+  CAIRN_TRY_ASSIGN(Loaded loaded, load_prefix(*prefix, options, runtime, share).in([&] {
+    return "loading " + checkpoint.path;
+  }));
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;
 }
 
+Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Runtime& runtime) {
+  return load_opened(checkpoint, options, runtime, {});
+}
+
 Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime) {
+  if (runtime.ranks() > 1) return load_together(path, options, runtime);
   for (int reopened = 0;; ++reopened) {
     CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));
     auto loaded = load(checkpoint, options, runtime);

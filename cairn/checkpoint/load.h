@@ -2,6 +2,7 @@
 // Loads trees, parts of trees and slices of leaves. `save.h` is the other direction.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "cairn/checkpoint/checkpoint.h"
 #include "cairn/checkpoint/progress.h"
+#include "cairn/checkpoint/sharding_tree.h"
 #include "cairn/tree/tree.h"
 
 namespace cairn::inline checkpoint {
@@ -20,15 +22,25 @@ struct LoadOptions {
   std::vector<KeyPath> keys = {};
   /// Cast floats to this type; nothing: as stored.
   std::optional<DType> dtype = {};
-  /// The result takes this structure. Its arrays say which shapes are expected.
+  /// The result takes this structure. Its arrays say which shapes are expected, and, if they are
+  /// sharded, who is to hold which box; they need no memory for that.
   const Tree* like = nullptr;
+  /// Leaves are spread over this mesh, and this rank reads its own boxes alone. Which leaf how: by
+  /// `shardings`, else by `partition_rules`, else as `like` has it, else as it was saved where the
+  /// mesh has those axes, else on every device; the last is refused on a mesh of several axes
+  /// (load/no-sharding). Nothing: arrays are whole unless `shardings` or `like` say otherwise.
+  std::optional<Mesh> mesh = {};
+  const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
+  const ShardingTree* shardings = nullptr;          ///< by key path without prefix
   /// With `like`: a missing leaf or another shape is an error that lists every one. Otherwise
   /// arrays of equal size are reshaped, and where that cannot be the leaf of `like` stays and the
   /// report says so.
   bool strict_shapes = true;
   /// With `like`: read into the memory of its arrays, casting floats where its type differs.
   bool fill = false;
-  bool check = true;      ///< CRC of every block that is read
+  bool check = true;  ///< CRC of every block that is read
+  /// With several ranks: longest time until all of them are done.
+  std::chrono::nanoseconds timeout = std::chrono::hours(2);
   bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
   ProgressSink progress = {};
 };
@@ -52,7 +64,10 @@ struct Loaded {
   LoadReport report;
 };
 
-/// Opens and loads; starts again if the checkpoint was replaced meanwhile. Errors of
+/// Opens and loads; starts again if the checkpoint was replaced meanwhile. With a coordinator every
+/// rank makes the same call and gets its own boxes of one and the same state; leaves that are small
+/// and the same on all ranks are read by rank 0 alone; one rank's error is everybody's
+/// (load/rank-failed). The second form is this process's own business. Errors of
 /// open_checkpoint(), prefix(), read_boxes(); `not_found` (load/key-missing), `failed_precondition`
 /// (load/missing-array, load/shape-mismatch: each lists every leaf).
 Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime);
@@ -61,11 +76,5 @@ Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Ru
 /// One box of one array, dense. Only the blocks that it needs are read.
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t array, const Box& box,
                        Runtime& runtime, bool check = true);
-
-/// Arrays of one prefix into memory: `destinations[i]` takes array `which[i]`, whole, cast if its
-/// type differs.
-Result<void> load_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
-                         std::vector<Array> destinations, bool check, const ProgressSink& progress,
-                         Runtime& runtime);
 
 }  // namespace cairn::inline checkpoint

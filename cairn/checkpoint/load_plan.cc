@@ -2,6 +2,7 @@
 #include "cairn/checkpoint/load_plan.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "cairn/array/flat_range.h"
@@ -65,57 +66,146 @@ class Planner {
   Planner(const std::vector<WantedBox>& wanted, bool check) : wanted_(wanted), check_(check) {}
 
   LoadPlan plan() {
-    for (std::size_t i = 0; i < wanted_.size(); ++i) {
-      const WantedBox& want = wanted_[i];
-      if (want.box.empty()) continue;
-      plan_.wanted_bytes += want.box.elements() * item_size(want.array->stored.dtype);
-      for (const std::uint64_t chunk : want.array->stored.chunks_of(want.box)) add_chunk(i, chunk);
+    for (std::size_t first = 0; first < wanted_.size();) {
+      std::size_t last = first;
+      while (last < wanted_.size() && wanted_[last].array == wanted_[first].array) ++last;
+      add_array(first, last);
+      first = last;
     }
+    make_runs();
     return std::move(plan_);
   }
 
  private:
-  void add_chunk(std::size_t i, std::uint64_t chunk) {
-    const ManifestArray& array = *wanted_[i].array;
+  /// A chunk and a box that meets it.
+  struct Meeting {
+    std::uint64_t chunk = 0;
+    std::size_t wanted = 0;
+    auto operator<=>(const Meeting&) const = default;
+  };
+
+  // Boxes [first, last), all of one array.
+  void add_array(std::size_t first, std::size_t last) {
+    const format::StoredArray& stored = wanted_[first].array->stored;
+    std::vector<Meeting> meetings;
+    for (std::size_t i = first; i < last; ++i) {
+      if (is_first_of_its_kind(first, i))
+        plan_.wanted_bytes += wanted_[i].box.elements() * item_size(stored.dtype);
+      for (const std::uint64_t chunk : stored.chunks_of(wanted_[i].box))
+        meetings.push_back({chunk, i});
+    }
+    if (last - first > 1) std::ranges::sort(meetings);
+    for (std::size_t at = 0; at < meetings.size();) {
+      const std::size_t sharers = plan_.wanted.size();
+      const std::uint64_t chunk = meetings[at].chunk;
+      for (; at < meetings.size() && meetings[at].chunk == chunk; ++at)
+        plan_.wanted.push_back(meetings[at].wanted);
+      add_chunk(*wanted_[first].array, {sharers, plan_.wanted.size() - sharers, chunk, 0, 0});
+    }
+  }
+
+  // Replicas of a box stand near each other, and a rank has few.
+  bool is_first_of_its_kind(std::size_t first, std::size_t i) const {
+    const auto begin = wanted_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto here = wanted_.begin() + static_cast<std::ptrdiff_t>(i);
+    return std::find_if(begin, here,
+                        [&](const WantedBox& other) { return other.box == here->box; }) == here;
+  }
+
+  void add_chunk(const ManifestArray& array, ReadJob job) {
     const format::StoredArray& stored = array.stored;
     const bool summed = !array.sums.empty();
     if (!reads_by_range(stored)) {
-      const std::uint64_t length = summed              ? array.sums.lengths()[chunk]
-                                   : stored.one_object ? stored.chunk_bytes()
-                                                       : kToTheEnd;
-      plan_.jobs.push_back({i, chunk, 0, length});
-      plan_.bytes += length == kToTheEnd ? stored.chunk_bytes() : length;
+      job.end = summed              ? array.sums.lengths()[job.chunk]
+                : stored.one_object ? stored.chunk_bytes()
+                                    : kToTheEnd;
+      plan_.jobs.push_back(job);
+      plan_.bytes += job.end == kToTheEnd ? stored.chunk_bytes() : job.end;
       return;
     }
-    const Box cells = stored.chunk_box(chunk);
-    const Box local = cells.intersect(wanted_[i].box).relative_to(cells.begin);
     const std::uint64_t block = check_ && summed ? array.sums.block_bytes() : 1;
-    const Runs runs(stored.chunk_shape, local, item_size(stored.dtype),
-                    std::max(block, kCoalesceBytes));
-    Range open{0, 0};
-    for (std::uint64_t n = 0; n < runs.size(); ++n) {
-      Range range = runs.run(n);
-      range.begin = range.begin / block * block;
-      range.end = std::min((range.end + block - 1) / block * block, stored.chunk_bytes());
-      if (range.begin <= open.end && open.end != 0) {
-        open.end = std::max(open.end, range.end);
-      } else {
-        add_range(i, chunk, open);
-        open = range;
-      }
-    }
-    add_range(i, chunk, open);
+    for (const Range& range : ranges_of(stored, job, block)) add_range(job, range);
   }
 
-  void add_range(std::size_t i, std::uint64_t chunk, Range range) {
+  // What the boxes need of a chunk, in order, rounded out to blocks and without overlap.
+  std::vector<Range> ranges_of(const format::StoredArray& stored, const ReadJob& job,
+                               std::uint64_t block) const {
+    const Box cells = stored.chunk_box(job.chunk);
+    std::vector<Range> ranges;
+    for (const std::size_t i : plan_.wanted_of(job)) {
+      const Box local = cells.intersect(wanted_[i].box).relative_to(cells.begin);
+      const Runs runs(stored.chunk_shape, local, item_size(stored.dtype),
+                      std::max(block, kCoalesceBytes));
+      for (std::uint64_t n = 0; n < runs.size(); ++n) {
+        const Range run = runs.run(n);
+        ranges.push_back({run.begin / block * block,
+                          std::min((run.end + block - 1) / block * block, stored.chunk_bytes())});
+      }
+    }
+    std::ranges::sort(ranges, {}, &Range::begin);
+    std::vector<Range> merged;
+    for (const Range& range : ranges) {
+      if (!merged.empty() && range.begin <= merged.back().end) {
+        merged.back().end = std::max(merged.back().end, range.end);
+      } else {
+        merged.push_back(range);
+      }
+    }
+    return merged;
+  }
+
+  void add_range(ReadJob job, Range range) {
     while (range.begin < range.end) {
       // Pieces end on multiples of the piece size, which are block and element boundaries too.
       const std::uint64_t cut = (range.begin / kReadPieceBytes + 1) * kReadPieceBytes;
-      const std::uint64_t end = std::min(range.end, cut);
-      plan_.jobs.push_back({i, chunk, range.begin, end});
-      plan_.bytes += end - range.begin;
-      range.begin = end;
+      job.begin = range.begin;
+      job.end = std::min(range.end, cut);
+      plan_.jobs.push_back(job);
+      plan_.bytes += job.end - job.begin;
+      range.begin = job.end;
     }
+  }
+
+  const format::StoredArray& stored_of(const ReadJob& job) const {
+    return wanted_[plan_.wanted[job.first_wanted]].array->stored;
+  }
+
+  // Tensors of one file that lie next to each other are read in one request.
+  void make_runs() {
+    std::ranges::stable_sort(plan_.jobs, [&](const ReadJob& a, const ReadJob& b) {
+      const format::StoredArray& left = stored_of(a);
+      const format::StoredArray& right = stored_of(b);
+      if (!left.one_object || !right.one_object) return left.one_object < right.one_object;
+      if (left.key != right.key) return left.key < right.key;
+      return object_offset(left, a) < object_offset(right, b);
+    });
+    for (std::size_t i = 0; i < plan_.jobs.size(); ++i) {
+      const ReadJob& job = plan_.jobs[i];
+      const std::uint64_t bytes =
+          job.end == kToTheEnd ? stored_of(job).chunk_bytes() : job.end - job.begin;
+      if (const auto gap = gap_to_last_run(i)) {
+        plan_.runs.back().bytes += *gap + bytes;
+        plan_.bytes += *gap;
+        ++plan_.runs.back().job_count;
+      } else {
+        plan_.runs.push_back({i, 1, bytes});
+      }
+    }
+  }
+
+  // Bytes between the last run and the job, if they may be read in one.
+  std::optional<std::uint64_t> gap_to_last_run(std::size_t i) const {
+    const ReadJob& job = plan_.jobs[i];
+    const format::StoredArray& stored = stored_of(job);
+    if (i == 0 || !stored.one_object) return std::nullopt;
+    const ReadRun& run = plan_.runs.back();
+    const ReadJob& first = plan_.jobs[run.first_job];
+    if (!stored_of(first).one_object || stored_of(first).key != stored.key) return std::nullopt;
+    const std::uint64_t end = object_offset(stored_of(first), first) + run.bytes;
+    const std::uint64_t begin = object_offset(stored, job);
+    if (begin < end || begin - end > kCoalesceBytes) return std::nullopt;
+    if (begin - end + run.bytes + (job.end - job.begin) > kReadPieceBytes) return std::nullopt;
+    return begin - end;
   }
 
   const std::vector<WantedBox>& wanted_;
@@ -124,6 +214,10 @@ class Planner {
 };
 
 }  // namespace
+
+std::uint64_t object_offset(const format::StoredArray& array, const ReadJob& job) {
+  return (array.one_object ? array.offset : 0) + job.begin;
+}
 
 bool reads_by_range(const format::StoredArray& array) {
   return array.plain() && !(array.fortran_order && array.shape.size() > 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/load_plan.h"
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <set>
@@ -79,6 +80,61 @@ TEST(LoadPlan, ReadsEachNeededBlockOnceAndNoOther) {
           << round;
     }
   }
+}
+
+TEST(LoadPlan, BoxesOfOneArrayShareWhatTheyBothNeed) {
+  testing::Random random(4);
+  constexpr std::uint64_t kBlock = 4096;
+  for (int round = 0; round < 200; ++round) {
+    ManifestArray array;
+    array.stored.dtype = DType::kFloat32;
+    array.stored.shape = {90, 90};
+    array.stored.chunk_shape = {static_cast<Index>(1 + testing::below(random, 90)), 50};
+    array.stored.one_object = false;
+    if (round % 2 == 0) array.stored.codec = format::CodecSpec::zstd();
+    const std::uint64_t bytes = array.stored.chunk_bytes();
+    const std::uint64_t chunks = array.stored.chunk_count();
+    array.sums = *ChunkSums::make(kBlock, std::vector<std::uint64_t>(chunks, bytes),
+                                  std::vector<std::uint32_t>(chunks * block_count(bytes, kBlock)));
+    std::vector<WantedBox> wanted;
+    for (int i = 0; i < 4; ++i) wanted.push_back({&array, random_box(random, array.stored.shape)});
+    wanted.push_back(wanted.front());
+    const LoadPlan plan = plan_load(wanted, true);
+    std::map<std::uint64_t, std::set<std::uint64_t>> needed;
+    for (const WantedBox& want : wanted) {
+      for (std::uint64_t n = 0; n < chunks; ++n) needed[n].merge(needed_blocks(array, n, want.box));
+    }
+    std::map<std::uint64_t, std::multiset<std::uint64_t>> read;
+    for (const ReadJob& job : plan.jobs) {
+      for (std::uint64_t at = job.begin; at < job.end; at += kBlock)
+        read[job.chunk].insert(at / kBlock);
+    }
+    for (std::uint64_t n = 0; n < chunks; ++n) {
+      if (round % 2 == 0) {
+        ASSERT_EQ(read[n].size(), needed[n].empty() ? 0 : block_count(bytes, kBlock));
+      } else {
+        ASSERT_EQ(std::vector(read[n].begin(), read[n].end()),
+                  std::vector(needed[n].begin(), needed[n].end()));
+      }
+    }
+  }
+}
+
+TEST(LoadPlan, SmallTensorsOfOneFileAreOneRequest) {
+  std::vector<ManifestArray> arrays(50);
+  std::vector<WantedBox> wanted;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    arrays[i].stored.shape = arrays[i].stored.chunk_shape = {100};
+    arrays[i].stored.one_object = true;
+    arrays[i].stored.key = i < 40 ? "a" : "b";
+    arrays[i].stored.offset = 4096 + 400 * i + (i >= 20 ? kMiB : 0);
+    wanted.push_back({&arrays[i], Box::whole({100})});
+  }
+  std::ranges::reverse(wanted);
+  const LoadPlan plan = plan_load(wanted, true);
+  EXPECT_EQ(plan.runs.size(), 3u);
+  EXPECT_EQ(plan.bytes, 50u * 400);
+  EXPECT_EQ(plan.wanted_bytes, 50u * 400);
 }
 
 /// Counts what is read.

@@ -52,6 +52,18 @@ std::string root_digest(const Manifest& manifest) {
   return sha.hex();
 }
 
+namespace {
+
+/// `[["fsdp", 4], ["tp", 2]]`, or null.
+Json mesh_to_json(const std::vector<MeshAxis>& axes) {
+  if (axes.empty()) return {};
+  Json::Array list;
+  for (const MeshAxis& axis : axes) list.emplace_back(Json::Array{axis.name, axis.size});
+  return list;
+}
+
+}  // namespace
+
 Result<std::string> dump_manifest(const Manifest& manifest) {
   Json json(Json::Object{{"format", manifest.format},
                          {"layout", manifest.layout},
@@ -62,6 +74,7 @@ Result<std::string> dump_manifest(const Manifest& manifest) {
                          {"time", manifest.time},
                          {"writer", manifest.writer},
                          {"ranks", manifest.ranks},
+                         {"mesh", mesh_to_json(manifest.mesh)},
                          {"metadata", manifest.metadata},
                          {"extras", manifest.extras},
                          {"structure", manifest.structure}});
@@ -78,6 +91,22 @@ Result<std::string> dump_manifest(const Manifest& manifest) {
 }
 
 namespace {
+
+Result<std::vector<MeshAxis>> mesh_from_json(const Json* json) {
+  std::vector<MeshAxis> axes;
+  if (json == nullptr || json->is_null()) return axes;
+  if (json->array() == nullptr || json->array()->size() > Mesh::kMaxAxes)
+    return manifest_member_error("mesh");
+  for (const Json& item : *json->array()) {
+    const Json::Array* pair = item.array();
+    if (pair == nullptr || pair->size() != 2 || (*pair)[0].text() == nullptr ||
+        (*pair)[1].integer().value_or(0) < 1) {
+      return manifest_member_error("mesh");
+    }
+    axes.push_back({*(*pair)[0].text(), *(*pair)[1].integer()});
+  }
+  return axes;
+}
 
 Result<void> parse_head(const Json& json, Manifest& manifest) {
   const Json* format = json.find("format");
@@ -106,6 +135,7 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
   if (const Json* step = json.find("step"); step != nullptr) manifest.step = step->integer();
   const Json* ranks = json.find("ranks");
   manifest.ranks = static_cast<int>(ranks != nullptr ? ranks->integer().value_or(1) : 1);
+  CAIRN_TRY_ASSIGN(manifest.mesh, mesh_from_json(json.find("mesh")));
   for (const auto& [name, target] :
        {std::pair{"metadata", &manifest.metadata}, {"extras", &manifest.extras}}) {
     const Json* member = json.find(name);

@@ -11,6 +11,8 @@
 
 #include "cairn/base/json.h"
 #include "cairn/format/stored_array.h"
+#include "cairn/sharding/mesh.h"
+#include "cairn/sharding/partition_spec.h"
 #include "cairn/tree/key_path.h"
 
 namespace cairn::inline checkpoint {
@@ -59,6 +61,7 @@ struct ManifestArray {
   std::optional<DType> cast_from;  ///< the type in the caller's memory, if the save cast it
   ChunkSums sums;
   std::string sha256;  ///< of the C-order bytes as stored types; empty unless it was asked for
+  std::optional<PartitionSpec> spec = {};  ///< how it lay on the mesh, if it did
 };
 
 /// A file that holds several arrays (safetensors): its name, size and the CRC of what precedes the
@@ -80,9 +83,10 @@ struct Manifest {
   std::string time;
   std::string writer;
   int ranks = 1;
-  Json metadata;   ///< the user's; object or null
-  Json extras;     ///< the user's; object or null
-  Json structure;  ///< tree/structure.h
+  std::vector<MeshAxis> mesh = {};  ///< axes of the mesh that the arrays lay on, if they did
+  Json metadata;                    ///< the user's; object or null
+  Json extras;                      ///< the user's; object or null
+  Json structure;                   ///< tree/structure.h
   std::vector<ManifestPart> parts;
   std::vector<ManifestArray> arrays;  ///< in the order of the structure
   std::string digest;                 ///< root digest over arrays and sums; see root_digest()

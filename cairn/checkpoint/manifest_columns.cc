@@ -74,6 +74,7 @@ struct Columns {
   const Json::Array* codec;
   const Json::Array* cast_from;
   const Json::Array* sha256;
+  const Json::Array* spec;
   const Json::Array* part;
   const Json::Array* offset;
 };
@@ -88,6 +89,7 @@ Result<Columns> find_columns(const Json& json, std::size_t count, bool parts) {
   CAIRN_TRY_ASSIGN(columns.codec, column(*arrays, "codec", count, !parts));
   CAIRN_TRY_ASSIGN(columns.cast_from, column(*arrays, "cast_from", count, false));
   CAIRN_TRY_ASSIGN(columns.sha256, column(*arrays, "sha256", count, false));
+  CAIRN_TRY_ASSIGN(columns.spec, column(*arrays, "spec", count, false));
   CAIRN_TRY_ASSIGN(columns.part, column(*arrays, "part", count, parts));
   CAIRN_TRY_ASSIGN(columns.offset, column(*arrays, "offset", count, parts));
   return columns;
@@ -214,11 +216,12 @@ Error manifest_member_error(std::string_view name) {
 }
 
 void columns_to_json(const Manifest& manifest, Json& json) {
-  Json::Array dtype, shape, chunk, codec, cast_from, sha256, part, offset, codecs, parts;
+  Json::Array dtype, shape, chunk, codec, cast_from, sha256, spec, part, offset, codecs, parts;
   std::vector<std::uint64_t> lengths;
   std::vector<std::uint32_t> crcs;
   bool any_cast = false;
   bool any_sha = false;
+  bool any_spec = false;
   const bool in_parts = manifest.layout == kSafetensorsLayout;
   std::unordered_map<std::string_view, std::uint64_t> part_number;
   for (const ManifestPart& item : manifest.parts) {
@@ -243,6 +246,8 @@ void columns_to_json(const Manifest& manifest, Json& json) {
     sha256.push_back(array.sha256.empty() ? Json() : Json(array.sha256));
     any_cast |= array.cast_from.has_value();
     any_sha |= !array.sha256.empty();
+    spec.push_back(array.spec ? array.spec->to_json() : Json());
+    any_spec |= array.spec.has_value();
     lengths.insert(lengths.end(), array.sums.lengths().begin(), array.sums.lengths().end());
     crcs.insert(crcs.end(), array.sums.crcs().begin(), array.sums.crcs().end());
   }
@@ -258,6 +263,7 @@ void columns_to_json(const Manifest& manifest, Json& json) {
   }
   if (any_cast) arrays.emplace_back("cast_from", std::move(cast_from));
   if (any_sha) arrays.emplace_back("sha256", std::move(sha256));
+  if (any_spec) arrays.emplace_back("spec", std::move(spec));
   json.set("arrays", std::move(arrays));
   json.set("block_bytes", kBlockBytes);
   json.set("lengths", pack(lengths));
@@ -284,6 +290,11 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
     }
     if (columns.sha256 != nullptr && (*columns.sha256)[i].text() != nullptr) {
       array.sha256 = *(*columns.sha256)[i].text();
+    }
+    if (columns.spec != nullptr && !(*columns.spec)[i].is_null()) {
+      auto spec = PartitionSpec::from_json((*columns.spec)[i]);
+      if (!spec) return manifest_member_error("spec");
+      array.spec = *std::move(spec);
     }
     CAIRN_TRY_ASSIGN(array.sums, sums.next(array.stored.chunk_count()));
     array.path = std::move(paths[i]);

@@ -16,8 +16,9 @@ namespace {
 
 class Matcher {
  public:
-  Matcher(const OpenedPrefix& prefix, const LoadOptions& options, LoadReport& report)
-      : prefix_(prefix), options_(options), report_(report) {
+  Matcher(const OpenedPrefix& prefix, const LoadOptions& options, const LoadTarget& target,
+          int rank, LoadReport& report)
+      : prefix_(prefix), options_(options), target_(target), rank_(rank), report_(report) {
     for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
       arrays_.emplace(prefix.manifest.arrays[i].path.text(), i);
     }
@@ -74,25 +75,37 @@ class Matcher {
           "{}Array shape mismatch for key '{}': expected {}, the checkpoint has {}",
           mismatched_.empty() ? "" : "; ", key, to_string(shape), to_string(stored.shape));
       CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
-      if (options_.strict_shapes || count != Box::whole(stored.shape).elements()) {
+      // Boxes of an array cannot be reshaped one by one.
+      if (options_.strict_shapes || count != Box::whole(stored.shape).elements() ||
+          wanted->sharding() != Sharding()) {
         match_.leaves.push_back(std::move(leaf.leaf));
         return {};
       }
     }
-    CAIRN_TRY_ASSIGN(Array memory, destination(key, wanted, stored));
-    CAIRN_TRY_ASSIGN(Array result, memory.reshaped(shape));
+    CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
+    CAIRN_TRY_ASSIGN(ShardedArray memory, destination(key, wanted, index, sharding));
     match_.which.push_back(index);
+    if (shape == stored.shape) {
+      match_.leaves.emplace_back(memory);
+    } else {
+      CAIRN_TRY_ASSIGN(Array result, memory.array().reshaped(shape));
+      match_.leaves.emplace_back(ShardedArray(std::move(result)));
+    }
     match_.destinations.push_back(std::move(memory));
-    match_.leaves.push_back(ShardedArray(std::move(result)));
     return {};
   }
 
-  Result<Array> destination(const std::string& key, const ShardedArray* wanted,
-                            const format::StoredArray& stored) const {
+  Result<ShardedArray> destination(const std::string& key, const ShardedArray* wanted,
+                                   std::size_t index, const Sharding& sharding) const {
+    const format::StoredArray& stored = prefix_.manifest.arrays[index].stored;
     const DType asked = options_.dtype && is_float(stored.dtype) ? *options_.dtype : stored.dtype;
-    if (!options_.fill || wanted == nullptr) return Array::allocate(asked, stored.shape);
-    const bool fits = wanted->whole() && wanted->array().dense() &&
-                      !wanted->array().buffer().immutable() &&
+    if (!options_.fill || wanted == nullptr)
+      return allocate_sharded(asked, stored.shape, sharding, rank_);
+    const auto takes = [](const Shard& shard) {
+      return shard.data.dense() && !shard.data.buffer().immutable();
+    };
+    const bool fits = wanted->sharding() == sharding && !wanted->shards().empty() &&
+                      std::ranges::all_of(wanted->shards(), takes) &&
                       (wanted->dtype() == stored.dtype || can_cast(stored.dtype, wanted->dtype()));
     if (!fits) {
       return Error(
@@ -102,7 +115,9 @@ class Matcher {
               "writable, and of the same type or another float",
               key, dtype_name(wanted->dtype()), dtype_name(stored.dtype)));
     }
-    return wanted->array().reshaped(stored.shape);
+    if (wanted->shape() == stored.shape) return *wanted;
+    CAIRN_TRY_ASSIGN(Array reshaped, wanted->array().reshaped(stored.shape));
+    return ShardedArray(std::move(reshaped));
   }
 
   Result<void> check_strict() const {
@@ -116,6 +131,8 @@ class Matcher {
 
   const OpenedPrefix& prefix_;
   const LoadOptions& options_;
+  const LoadTarget& target_;
+  const int rank_;
   LoadReport& report_;
   std::unordered_map<std::string, std::size_t> arrays_;
   std::unordered_map<std::string, std::size_t> values_;
@@ -131,8 +148,8 @@ Result<Tree> TemplateMatch::build(const Tree& like) && {
 }
 
 Result<TemplateMatch> match_template(const OpenedPrefix& prefix, const LoadOptions& options,
-                                     LoadReport& report) {
-  return Matcher(prefix, options, report).match();
+                                     const LoadTarget& target, int rank, LoadReport& report) {
+  return Matcher(prefix, options, target, rank, report).match();
 }
 
 }  // namespace cairn::inline checkpoint

@@ -5,13 +5,13 @@
 
 #include <vector>
 
-#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/load_target.h"
 
 namespace cairn::inline checkpoint {
 
 struct TemplateMatch {
-  std::vector<std::size_t> which;   ///< arrays of the prefix
-  std::vector<Array> destinations;  ///< in the stored shape
+  std::vector<std::size_t> which;          ///< arrays of the prefix
+  std::vector<ShardedArray> destinations;  ///< in the stored shape
   std::vector<Leaf> leaves;  ///< the result's, in the template's order; share the memory above
 
   /// The template's structure with these leaves.
@@ -21,6 +21,6 @@ struct TemplateMatch {
 /// `failed_precondition` (load/missing-array, load/shape-mismatch) in strict mode, listing every
 /// leaf; what is forgiven otherwise goes into the report. options.like is set.
 Result<TemplateMatch> match_template(const OpenedPrefix& prefix, const LoadOptions& options,
-                                     LoadReport& report);
+                                     const LoadTarget& target, int rank, LoadReport& report);
 
 }  // namespace cairn::inline checkpoint

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves by several ranks, as threads: what they write together is what one process reads.
+#include <algorithm>
 #include <array>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/rank_threads.h"
 #include "cairn/testing/temp_dir.h"
+#include "cairn/tree/flatten.h"
 
 namespace cairn {
 namespace {
@@ -139,6 +141,109 @@ TEST(Ranks, WhatTheyWriteTogetherIsWhatOneProcessReads) {
     EXPECT_TRUE(verified->damages.empty());
     if (HasFailure()) return;
   }
+}
+
+/// What a rank got is what it should hold of the whole.
+void expect_parts(const Tree& loaded, const std::vector<Leaf>& leaves, int rank) {
+  for (const NamedLeaf& found : must(flatten(loaded))) {
+    const auto* array = std::get_if<ShardedArray>(&found.leaf);
+    if (array == nullptr) continue;
+    const auto leaf = std::ranges::find(leaves, found.path.text(), &Leaf::name);
+    ASSERT_NE(leaf, leaves.end());
+    EXPECT_EQ(array->sharding(), leaf->sharding);
+    const auto held = leaf->sharding.holdings(array->shape(), rank);
+    EXPECT_EQ(array->shards().size(), held.size());
+    for (const Shard& shard : array->shards()) {
+      const Array expected = must(leaf->whole.slice(array->box_of(shard)).to_dense());
+      EXPECT_TRUE(std::ranges::equal(shard.data.bytes(), expected.bytes())) << found.path.text();
+    }
+  }
+}
+
+TEST(Ranks, LoadOntoAnyOtherLayout) {
+  testing::Random random(15);
+  for (int round = 0; round < 40; ++round) {
+    const int savers = std::array{1, 2, 3, 8}[testing::below(random, 4)];
+    const Mesh from = random_mesh(random, savers);
+    auto leaves = random_leaves(random, from);
+    testing::TempDir dir;
+    SaveOptions options{.layout = std::string(round % 2 == 0 ? kZarr2Layout : kSafetensorsLayout)};
+    options.chunk_bytes = 1 + testing::below(random, 4000);
+    options.enable_compression = round % 4 == 0;
+    for (const auto& report : save_by_ranks(savers, dir / "c", options,
+                                            [&](int rank) { return tree_of(leaves, rank); })) {
+      ASSERT_TRUE(report) << report.error().to_string();
+    }
+    const int loaders = std::array{1, 2, 4, 3}[testing::below(random, 4)];
+    const Mesh to = random_mesh(random, loaders);
+    ShardingTree shardings;
+    for (Leaf& leaf : leaves) {
+      leaf.sharding = must(NamedSharding::make(to, random_spec(random, to, leaf.whole.shape())));
+      shardings.emplace(KeyPath({leaf.name}), leaf.sharding);
+    }
+    testing::run_ranks(loaders, [&](coord::Coordinator& coordinator) {
+      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+      const auto loaded = load(dir / "c", {.shardings = &shardings}, runtime);
+      ASSERT_TRUE(loaded) << loaded.error().to_string();
+      expect_parts(loaded->tree, leaves, coordinator.rank());
+    });
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Ranks, LoadByRulesAndAsItWasSaved) {
+  testing::Random random(16);
+  const Mesh mesh = must(Mesh::over_ranks({{"x", 2}, {"y", 2}}, 4));
+  const Sharding rows = must(NamedSharding::make(mesh, {{"x"}}));
+  const Sharding columns = must(NamedSharding::make(mesh, {{}, {"y"}}));
+  std::vector<Leaf> leaves{{"kernel", testing::random_array(random, DType::kFloat32, {8, 6}), rows},
+                           {"bias", testing::random_array(random, DType::kFloat32, {8, 6}), rows}};
+  testing::TempDir dir;
+  for (const auto& report :
+       save_by_ranks(4, dir / "c", {}, [&](int rank) { return tree_of(leaves, rank); })) {
+    ASSERT_TRUE(report) << report.error().to_string();
+  }
+  const auto load_all = [&](const LoadOptions& options) {
+    testing::run_ranks(4, [&](coord::Coordinator& coordinator) {
+      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+      const auto loaded = load(dir / "c", options, runtime);
+      ASSERT_TRUE(loaded) << loaded.error().to_string();
+      expect_parts(loaded->tree, leaves, coordinator.rank());
+    });
+  };
+  load_all({.mesh = mesh});
+  const PartitionRules rules =
+      must(PartitionRules::parse(R"([["^k", ["x"]], [".*", [null, "y"]]])"));
+  leaves[1].sharding = columns;
+  load_all({.mesh = mesh, .partition_rules = &rules});
+  const Tree like =
+      Tree::dict({{"kernel", Tree(must(ShardedArray::make(DType::kFloat32, {8, 6}, columns, {})))},
+                  {"bias", Tree(must(ShardedArray::make(DType::kFloat32, {8, 6}, columns, {})))}});
+  leaves[0].sharding = columns;
+  load_all({.like = &like});
+}
+
+TEST(Ranks, AnErrorOfOneIsEverybodys) {
+  testing::Random random(17);
+  const Mesh mesh = must(Mesh::over_ranks({{"x", 4}}, 4));
+  const Sharding rows = must(NamedSharding::make(mesh, {{"x"}}));
+  const std::vector<Leaf> leaves{
+      {"w", testing::random_array(random, DType::kFloat32, {8, 6}), rows}};
+  testing::TempDir dir;
+  for (const auto& report :
+       save_by_ranks(4, dir / "c", {}, [&](int rank) { return tree_of(leaves, rank); })) {
+    ASSERT_TRUE(report) << report.error().to_string();
+  }
+  testing::write_file(dir / "c/model/w/3.0", std::string(48, 'x'));
+  ShardingTree shardings{{KeyPath({"w"}), rows}};
+  testing::run_ranks(4, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    const auto loaded = load(dir / "c", {.shardings = &shardings}, runtime);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().code(), Code::kCorrupt);
+    EXPECT_NE(loaded.error().to_string().find("rank 3"), std::string::npos);
+    EXPECT_NE(loaded.error().to_string().find("leaf w"), std::string::npos);
+  });
 }
 
 TEST(Ranks, LongRunsOfATensorAreWrittenInPlace) {

@@ -73,20 +73,28 @@ class Scatter {
 
 class Reader {
  public:
-  Reader(storage::Store& store, const std::vector<BoxTarget>& targets, const ReadOptions& options,
-         Runtime& runtime)
-      : store_(store), targets_(targets), options_(options), runtime_(runtime) {}
+  Reader(storage::Store& store, const std::vector<BoxTarget>& targets, const LoadPlan& plan,
+         const ReadOptions& options, Runtime& runtime)
+      : store_(store), targets_(targets), plan_(plan), options_(options), runtime_(runtime) {}
 
-  Result<void> run(const ReadJob& job) {
-    const ManifestArray& array = *targets_[job.wanted].wanted.array;
-    return read(job, array).in([&] {
-      return fmt::format("leaf {}: {}", array.path.text(),
-                         store_.describe(array.stored.chunk_key(job.chunk)));
-    });
+  Result<void> run(const ReadRun& run) {
+    if (run.job_count > 1) return read_together(run);
+    const ReadJob& job = plan_.jobs[run.first_job];
+    return read(job, array_of(job)).in([&] { return place_of(job); });
   }
 
  private:
   using Object = std::shared_ptr<storage::ObjectReader>;
+
+  const ManifestArray& array_of(const ReadJob& job) const {
+    return *targets_[plan_.wanted[job.first_wanted]].wanted.array;
+  }
+
+  std::string place_of(const ReadJob& job) const {
+    const ManifestArray& array = array_of(job);
+    return fmt::format("leaf {}: {}", array.path.text(),
+                       store_.describe(array.stored.chunk_key(job.chunk)));
+  }
 
   Result<void> read(const ReadJob& job, const ManifestArray& array) {
     auto object = open(array.stored, job.chunk);
@@ -99,8 +107,42 @@ class Reader {
           describe(array, job.chunk) + " is missing, but the manifest says that it was written");
     }
     if (!array.stored.one_object) CAIRN_TRY(check_length(**object, array, job.chunk));
-    return reads_by_range(array.stored) ? read_range(**object, job, array)
-                                        : read_whole(**object, job, array);
+    CAIRN_TRY_ASSIGN(const bool done, read_in_place(**object, job, array));
+    if (done) return {};
+    const std::uint64_t length = (job.end == kToTheEnd ? (*object)->size() : job.end) - job.begin;
+    const ByteBudget::Lease lease = runtime_.budget().acquire(length + memory_of(job, array));
+    CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(length));
+    CAIRN_TRY((*object)->read_at(object_offset(array.stored, job), bytes.mutable_bytes()));
+    return scatter(job, array, bytes.bytes());
+  }
+
+  // Small tensors of one file, next to each other.
+  Result<void> read_together(const ReadRun& run) {
+    const ReadJob& first = plan_.jobs[run.first_job];
+    const ReadJob& last = plan_.jobs[run.first_job + run.job_count - 1];
+    const std::uint64_t begin = object_offset(array_of(first).stored, first);
+    const std::uint64_t end = object_offset(array_of(last).stored, last) + (last.end - last.begin);
+    std::uint64_t memory = end - begin;
+    for (std::size_t i = 0; i < run.job_count; ++i) {
+      const ReadJob& job = plan_.jobs[run.first_job + i];
+      memory += memory_of(job, array_of(job));
+    }
+    const ByteBudget::Lease lease = runtime_.budget().acquire(memory);
+    Buffer bytes;
+    CAIRN_TRY([&]() -> Result<void> {
+      CAIRN_TRY_ASSIGN(const Object object, open(array_of(first).stored, first.chunk));
+      CAIRN_TRY_ASSIGN(bytes, Buffer::allocate(end - begin));
+      return object->read_at(begin, bytes.mutable_bytes());
+    }()
+                           .in([&] { return place_of(first); }));
+    for (std::size_t i = 0; i < run.job_count; ++i) {
+      const ReadJob& job = plan_.jobs[run.first_job + i];
+      const ManifestArray& array = array_of(job);
+      const ByteSpan mine =
+          bytes.bytes().subspan(object_offset(array.stored, job) - begin, job.end - job.begin);
+      CAIRN_TRY(scatter(job, array, mine).in([&] { return place_of(job); }));
+    }
+    return {};
   }
 
   // Objects that hold whole arrays are opened once; chunks are opened when their turn comes.
@@ -129,67 +171,92 @@ class Reader {
   }
 
   Result<void> fill(const ReadJob& job, const format::StoredArray& stored) {
-    const Scatter scatter(targets_[job.wanted], job.chunk);
-    const Box box = scatter.wanted();
-    CAIRN_TRY_ASSIGN(Array filled, Array::allocate(stored.dtype, box.shape()));
-    format::fill_cells(stored, filled.mutable_bytes());
-    Array to = scatter.destination(box);
-    CAIRN_TRY_ASSIGN(const Array cast, cast_array(filled, to.dtype()));
-    return copy_array(cast, to);
-  }
-
-  Result<void> read_range(storage::ObjectReader& object, const ReadJob& job,
-                          const ManifestArray& array) {
-    const format::StoredArray& stored = array.stored;
-    const Scatter scatter(targets_[job.wanted], job.chunk);
-    const std::size_t item = item_size(stored.dtype);
-    const std::uint64_t first = job.begin / item;
-    const Box wanted = scatter.wanted();
-    std::vector<Box> boxes;
-    for (const Box& box : flat_range_boxes(stored.chunk_shape, first, job.end / item)) {
-      Box common = box.intersect(wanted);
-      if (!common.empty()) boxes.push_back(std::move(common));
+    for (const std::size_t i : plan_.wanted_of(job)) {
+      const Scatter scatter(targets_[i], job.chunk);
+      const Box box = scatter.wanted();
+      CAIRN_TRY_ASSIGN(Array filled, Array::allocate(stored.dtype, box.shape()));
+      format::fill_cells(stored, filled.mutable_bytes());
+      Array to = scatter.destination(box);
+      CAIRN_TRY_ASSIGN(const Array cast, cast_array(filled, to.dtype()));
+      CAIRN_TRY(copy_array(cast, to));
     }
-    const std::uint64_t at = (stored.one_object ? stored.offset : 0) + job.begin;
-    if (boxes.size() == 1 && boxes[0].elements() * item == job.end - job.begin) {
-      Array to = scatter.destination(boxes[0]);
-      if (to.dtype() == stored.dtype && to.dense()) {
-        CAIRN_TRY(object.read_at(at, to.mutable_bytes()));
-        return check(array, job, to.bytes());
-      }
-    }
-    const bool casts = targets_[job.wanted].to.dtype() != stored.dtype;
-    const ByteBudget::Lease lease =
-        runtime_.budget().acquire((job.end - job.begin) * (casts ? 6 : 1));
-    CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(job.end - job.begin));
-    CAIRN_TRY(object.read_at(at, bytes.mutable_bytes()));
-    CAIRN_TRY(check(array, job, bytes.bytes()));
-    const std::byte* chunk_start = bytes.data() - first * item;
-    for (const Box& box : boxes) CAIRN_TRY(scatter.copy(box, chunk_start));
     return {};
   }
 
-  Result<void> read_whole(storage::ObjectReader& object, const ReadJob& job,
-                          const ManifestArray& array) {
-    const format::StoredArray& stored = array.stored;
-    const std::uint64_t length = job.end == kToTheEnd ? object.size() : job.end;
-    const Scatter scatter(targets_[job.wanted], job.chunk);
-    const bool casts = targets_[job.wanted].to.dtype() != stored.dtype;
-    const ByteBudget::Lease lease =
-        runtime_.budget().acquire(length + stored.chunk_memory_bytes() * (casts ? 6 : 1));
-    CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(length));
-    CAIRN_TRY(object.read_at(stored.one_object ? stored.offset : 0, bytes.mutable_bytes()));
-    CAIRN_TRY(check(array, job, bytes.bytes()));
-    CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
+  // Beside the bytes themselves: a chunk that must be decoded, and casts.
+  std::uint64_t memory_of(const ReadJob& job, const ManifestArray& array) const {
+    const auto casts = [&](std::size_t i) { return targets_[i].to.dtype() != array.stored.dtype; };
+    const std::uint64_t decoded =
+        reads_by_range(array.stored) ? 0 : array.stored.chunk_memory_bytes();
+    const std::uint64_t cells = decoded != 0 ? decoded : job.end - job.begin;
+    return decoded + (std::ranges::any_of(plan_.wanted_of(job), casts) ? 5 * cells : 0);
+  }
+
+  // The boxes of a range of a chunk that a target wants, seen from the chunk.
+  static std::vector<Box> wanted_boxes(const Scatter& scatter, const format::StoredArray& stored,
+                                       std::uint64_t begin, std::uint64_t end) {
+    std::vector<Box> boxes;
     const Box wanted = scatter.wanted();
-    Array to = scatter.destination(wanted);
-    if (wanted.shape() == stored.chunk_shape && to.dtype() == stored.dtype && to.dense() &&
-        !stored.fortran_order) {
-      return codec.decode(bytes.bytes(), to.mutable_bytes());
+    for (const Box& box : flat_range_boxes(stored.chunk_shape, begin, end)) {
+      Box common = box.intersect(wanted);
+      if (!common.empty()) boxes.push_back(std::move(common));
+    }
+    return boxes;
+  }
+
+  // Straight into the destination, where only one wants the range and it is one run there too.
+  Result<bool> read_in_place(storage::ObjectReader& object, const ReadJob& job,
+                             const ManifestArray& array) {
+    const format::StoredArray& stored = array.stored;
+    if (job.wanted_count > 1 || !reads_by_range(stored)) return false;
+    const Scatter scatter(targets_[plan_.wanted[job.first_wanted]], job.chunk);
+    const std::size_t item = item_size(stored.dtype);
+    const auto boxes = wanted_boxes(scatter, stored, job.begin / item, job.end / item);
+    if (boxes.size() != 1 || boxes[0].elements() * item != job.end - job.begin) return false;
+    Array to = scatter.destination(boxes[0]);
+    if (to.dtype() != stored.dtype || !to.dense()) return false;
+    CAIRN_TRY(object.read_at(object_offset(stored, job), to.mutable_bytes()));
+    CAIRN_TRY(check(array, job, to.bytes()));
+    return true;
+  }
+
+  Result<void> scatter(const ReadJob& job, const ManifestArray& array, ByteSpan bytes) {
+    CAIRN_TRY(check(array, job, bytes));
+    return reads_by_range(array.stored) ? scatter_range(job, array.stored, bytes)
+                                        : scatter_chunk(job, array.stored, bytes);
+  }
+
+  Result<void> scatter_range(const ReadJob& job, const format::StoredArray& stored,
+                             ByteSpan bytes) {
+    const std::size_t item = item_size(stored.dtype);
+    const std::byte* chunk_start = bytes.data() - job.begin;
+    for (const std::size_t i : plan_.wanted_of(job)) {
+      const Scatter scatter(targets_[i], job.chunk);
+      for (const Box& box : wanted_boxes(scatter, stored, job.begin / item, job.end / item))
+        CAIRN_TRY(scatter.copy(box, chunk_start));
+    }
+    return {};
+  }
+
+  Result<void> scatter_chunk(const ReadJob& job, const format::StoredArray& stored,
+                             ByteSpan bytes) {
+    CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
+    if (job.wanted_count == 1) {
+      const Scatter scatter(targets_[plan_.wanted[job.first_wanted]], job.chunk);
+      const Box wanted = scatter.wanted();
+      Array to = scatter.destination(wanted);
+      if (wanted.shape() == stored.chunk_shape && to.dtype() == stored.dtype && to.dense() &&
+          !stored.fortran_order) {
+        return codec.decode(bytes, to.mutable_bytes());
+      }
     }
     CAIRN_TRY_ASSIGN(Buffer cells, Buffer::allocate(stored.chunk_memory_bytes()));
-    CAIRN_TRY(codec.decode(bytes.bytes(), cells.mutable_bytes()));
-    return scatter.copy(wanted, cells.data());
+    CAIRN_TRY(codec.decode(bytes, cells.mutable_bytes()));
+    for (const std::size_t i : plan_.wanted_of(job)) {
+      const Scatter scatter(targets_[i], job.chunk);
+      CAIRN_TRY(scatter.copy(scatter.wanted(), cells.data()));
+    }
+    return {};
   }
 
   Result<void> check(const ManifestArray& array, const ReadJob& job, ByteSpan bytes) const {
@@ -199,6 +266,7 @@ class Reader {
 
   storage::Store& store_;
   const std::vector<BoxTarget>& targets_;
+  const LoadPlan& plan_;
   const ReadOptions& options_;
   Runtime& runtime_;
   Mutex mutex_;
@@ -231,13 +299,11 @@ Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
   wanted.reserve(targets.size());
   for (const BoxTarget& target : targets) wanted.push_back(target.wanted);
   const LoadPlan plan = plan_load(wanted, options.check);
-  Reader reader(store, targets, options, runtime);
+  Reader reader(store, targets, plan, options, runtime);
   Progress progress(options.progress, plan.bytes);
-  return for_each_index(runtime.executor(), plan.jobs.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY(reader.run(plan.jobs[i]));
-    const ReadJob& job = plan.jobs[i];
-    const std::uint64_t whole = wanted[job.wanted].array->stored.chunk_bytes();
-    progress.add(job.end == kToTheEnd ? whole : job.end - job.begin);
+  return for_each_index(runtime.executor(), plan.runs.size(), [&](std::size_t i) -> Result<void> {
+    CAIRN_TRY(reader.run(plan.runs[i]));
+    progress.add(plan.runs[i].bytes);
     return {};
   });
 }

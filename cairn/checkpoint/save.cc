@@ -106,6 +106,7 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
   manifest.prefix = prefix;
   manifest.step = options.step;
   manifest.run_id = options.run_id;
+  manifest.ranks = runtime.ranks();
   manifest.time = format_timestamp(runtime.clock().wall());
   manifest.writer = writer_name();
   manifest.metadata = options.metadata;

@@ -145,6 +145,11 @@ Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
   return chunk;
 }
 
+std::optional<PartitionSpec> spec_of(const Sharding& sharding) {
+  const NamedSharding* named = sharding.named();
+  return named != nullptr ? std::optional(named->spec()) : std::nullopt;
+}
+
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
                                 const Sharding& sharding, const PlanOptions& options) {
   PlannedArray planned{path, nullptr, {}, {}, sharding, true, {}};

@@ -67,6 +67,9 @@ struct PlannedArray {
   ArrayWork work = {};     ///< of this rank; divide_work.h
 };
 
+/// How it lies on a mesh; nothing if it does not.
+std::optional<PartitionSpec> spec_of(const Sharding& sharding);
+
 /// Everything but the source. `invalid_argument`: zarr2/dtype-unsupported,
 /// safetensors/dtype-unsupported, plan/uneven-cuts, each with the leaf.
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,

@@ -217,6 +217,10 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
   for (std::size_t i = 0; i < trees.size(); ++i) {
     Manifest& manifest = trees[i].manifest;
     manifest.attempt = attempt.id();
+    const auto on_mesh = std::ranges::find_if(trees[i].arrays, [](const PlannedArray& array) {
+      return array.sharding.named() != nullptr;
+    });
+    if (on_mesh != trees[i].arrays.end()) manifest.mesh = on_mesh->sharding.named()->mesh().axes();
     CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i]), trees[i].sha256));
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));

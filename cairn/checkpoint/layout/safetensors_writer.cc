@@ -258,7 +258,8 @@ class SafetensorsWriter final : public ArrayWriter {
                                                  bare() ? std::string() : part.name),
                         arrays_[i].cast_from,
                         {},
-                        sha256.empty() ? std::string() : sha256[i]});
+                        sha256.empty() ? std::string() : sha256[i],
+                        spec_of(arrays_[i].sharding)});
     }
     return arrays;
   }

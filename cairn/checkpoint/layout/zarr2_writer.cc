@@ -46,7 +46,8 @@ class Zarr2Writer final : public ArrayWriter {
                                  arrays_[i].stored,
                                  arrays_[i].cast_from,
                                  {},
-                                 sha256.empty() ? std::string() : sha256[i]});
+                                 sha256.empty() ? std::string() : sha256[i],
+                                 spec_of(arrays_[i].sharding)});
     }
     return join_sums(std::move(sums), manifest.arrays);
   }
