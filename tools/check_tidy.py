@@ -62,12 +62,14 @@ def main():
     rules = version + (ROOT / ".clang-tidy").read_bytes()
     start = time.monotonic()
     entries = product_sources(build)
+    bad = 0
     with ThreadPoolExecutor(jobs) as pool:
-        findings = list(filter(None, pool.map(lambda entry: check(entry, build, rules), entries)))
-    print("\n".join(findings), end="")
-    print(f"clang-tidy: {len(entries)} sources, {len(findings)} with findings, "
+        for findings in pool.map(lambda entry: check(entry, build, rules), entries):
+            print(findings, end="", flush=True)
+            bad += findings != ""
+    print(f"clang-tidy: {len(entries)} sources, {bad} with findings, "
           f"{(time.monotonic() - start) / 60:.1f} minutes")
-    sys.exit(1 if findings else 0)
+    sys.exit(1 if bad else 0)
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ TEST(Codec, DecodesWhatItEncoded) {
 
 TEST(Codec, BloscDecodesWhatItEncodedForEveryItemSize) {
   for (const std::string& config : blosc_configs()) {
-    for (std::size_t item_size : {1, 2, 3, 4, 8, 16, 300}) {
+    for (std::size_t item_size : {1U, 2U, 3U, 4U, 8U, 16U, 300U}) {
       const auto codec = codec_of(config, item_size);
       for (std::size_t size : kSizes) {
         if (size > 65536 && item_size != 2) continue;
