@@ -46,7 +46,7 @@ TEST_P(RoundTrip, RandomTreesComeBackBitForBit) {
     const Tree tree = random_tree(seed, options);
     SaveOptions save{.layout = GetParam(),
                      .enable_compression = GetParam() == kZarr2Layout && seed % 2 == 1};
-    save.chunk_bytes = 64 << (seed % 5);
+    save.chunk_bytes = std::uint64_t{64} << (seed % 5);
     save.shard_size = 1 + seed * 50;
     save.enable_validation = seed % 3 == 0;
     const std::string path =
