@@ -15,8 +15,8 @@ from pathlib import Path
 HEADINGS = {"new": "New", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 TITLE = """# Changes
 
-What has changed since the last release stands in [changes/unreleased](changes/unreleased), one note a file. A
-release gathers the notes here, newest first (`tools/gather_changes.py`).
+What has changed since the last release stands in [changes/unreleased](changes/unreleased), one note
+a file. A release gathers the notes here, newest first (`tools/gather_changes.py`).
 """
 
 
