@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "cairn/checkpoint/load_plan.h"
+#include "cairn/checkpoint/load/load_plan.h"
 #include "cairn/checkpoint/names.h"
-#include "cairn/checkpoint/save.h"
-#include "cairn/checkpoint/save_plan.h"
+#include "cairn/checkpoint/save/save.h"
+#include "cairn/checkpoint/save/save_plan.h"
 #include "cairn/tree/structure.h"
 
 namespace {

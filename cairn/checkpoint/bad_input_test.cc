@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Checkpoint`: what lies at a path, opened by its metadata alone. `load.h` and `inspect/` read its
+// `Checkpoint`: what lies at a path, opened by its metadata alone. `load/` and `inspect/` read its
 // arrays.
 #pragma once
 

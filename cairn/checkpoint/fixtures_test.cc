@@ -11,7 +11,7 @@
 
 #include "cairn/base/base64.h"
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/load/load.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/open.h"
 #include "cairn/format/read_array.h"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "cairn/checkpoint/inspect/verify.h"
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/random_tree.h"
 

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/format/safetensors/header.h"
 #include "cairn/format/zarr2/metadata.h"
 #include "cairn/testing/random_tree.h"

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
-#include "cairn/checkpoint/load.h"
+#include "cairn/checkpoint/load/load.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 #include "cairn/cli/npy.h"

@@ -10,7 +10,7 @@
 #include "cairn/base/json.h"
 #include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/names.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iostream>
 
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/format/safetensors/header.h"
 #include "cairn/format/zarr2/metadata.h"
 #include "cairn/testing/must.h"

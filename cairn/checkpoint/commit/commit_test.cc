@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"

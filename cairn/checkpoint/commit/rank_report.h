@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cairn/base/result.h"
-#include "cairn/checkpoint/sums.h"
+#include "cairn/checkpoint/save/sums.h"
 
 namespace cairn::inline checkpoint {
 

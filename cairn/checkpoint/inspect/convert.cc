@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cairn/checkpoint/save_prepared.h"
+#include "cairn/checkpoint/save/save_prepared.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
 

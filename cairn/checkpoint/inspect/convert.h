@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cairn/checkpoint/checkpoint.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/save/save.h"
 
 namespace cairn::inline checkpoint {
 

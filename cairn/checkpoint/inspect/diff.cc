@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/load_plan.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/load/load_plan.h"
 
 namespace cairn::inline checkpoint {
 

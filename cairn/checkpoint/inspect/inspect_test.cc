@@ -13,8 +13,8 @@
 #include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/checkpoint/inspect/verify.h"
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/save.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cairn/array/cast.h"
-#include "cairn/checkpoint/load.h"
-#include "cairn/checkpoint/load_plan.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/load/load_plan.h"
 
 namespace cairn::inline checkpoint {
 

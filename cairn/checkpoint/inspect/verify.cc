@@ -10,7 +10,7 @@
 #include "cairn/async/mutex.h"
 #include "cairn/base/crc32c.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/read_boxes.h"
+#include "cairn/checkpoint/load/read_boxes.h"
 #include "cairn/format/zarr2/metadata.h"
 
 namespace cairn::inline checkpoint {

@@ -9,8 +9,8 @@
 
 #include "cairn/checkpoint/manifest.h"
 #include "cairn/checkpoint/runtime.h"
-#include "cairn/checkpoint/save_plan.h"
-#include "cairn/checkpoint/sums.h"
+#include "cairn/checkpoint/save/save_plan.h"
+#include "cairn/checkpoint/save/sums.h"
 #include "cairn/storage/store.h"
 
 namespace cairn::inline checkpoint {

@@ -9,7 +9,7 @@
 
 #include "cairn/array/flat_range.h"
 #include "cairn/array/strided_copy.h"
-#include "cairn/checkpoint/divide_work.h"
+#include "cairn/checkpoint/save/divide_work.h"
 
 namespace cairn::inline checkpoint {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "cairn/checkpoint/save_plan.h"
+#include "cairn/checkpoint/save/save_plan.h"
 #include "cairn/storage/store.h"
 
 namespace cairn::inline checkpoint {

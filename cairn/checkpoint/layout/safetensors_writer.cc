@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 
 #include "cairn/async/mutex.h"
-#include "cairn/checkpoint/divide_work.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/layout/left_pieces.h"
-#include "cairn/checkpoint/leaf_source.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/save/divide_work.h"
+#include "cairn/checkpoint/save/leaf_source.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/safetensors/index.h"
 #include "cairn/format/safetensors/parts.h"

@@ -7,8 +7,8 @@
 #include "cairn/async/mutex.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/array_writer.h"
-#include "cairn/checkpoint/leaf_source.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/save/leaf_source.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/zarr2/metadata.h"
 

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/load/load.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+#include "cairn/checkpoint/load/load_target.h"
+#include "cairn/checkpoint/load/load_together.h"
+#include "cairn/checkpoint/load/match_template.h"
+#include "cairn/checkpoint/load/read_boxes.h"
+#include "cairn/tree/flatten.h"
+#include "cairn/tree/structure.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+Result<void> check_keys(const OpenedPrefix& prefix, const std::vector<KeyPath>& keys) {
+  for (const KeyPath& key : keys) {
+    const auto hit = [&](const KeyPath& leaf) { return leaf.starts_with(key); };
+    const bool found = std::ranges::any_of(prefix.manifest.arrays, hit, &ManifestArray::path) ||
+                       std::ranges::any_of(prefix.values, hit, &std::pair<KeyPath, Value>::first);
+    if (found) continue;
+    return Error(
+        Code::kNotFound, "load/key-missing",
+        fmt::format("there is no leaf or subtree '{}'; `cairn show` lists all", key.text()));
+  }
+  return {};
+}
+
+DType loaded_type(const ManifestArray& array, const LoadOptions& options) {
+  const DType stored = array.stored.dtype;
+  return options.dtype && is_float(stored) ? *options.dtype : stored;
+}
+
+Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& options,
+                            const LoadTarget& target, int rank) {
+  LoadWork work;
+  for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
+    const ManifestArray& array = prefix.manifest.arrays[i];
+    if (!is_selected(array.path, options.keys)) continue;
+    CAIRN_TRY_ASSIGN(const Sharding sharding, target.sharding_of(i, nullptr));
+    CAIRN_TRY_ASSIGN(
+        auto memory,
+        allocate_sharded(loaded_type(array, options), array.stored.shape, sharding, rank).in([&] {
+          return "leaf " + array.path.text();
+        }));
+    work.which.push_back(i);
+    work.destinations.push_back(std::move(memory));
+  }
+  return work;
+}
+
+Result<void> validate_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
+                             Runtime& runtime) {
+  return for_each_index(runtime.executor(), which.size(), [&](std::size_t n) -> Result<void> {
+    const ManifestArray& array = prefix.manifest.arrays[which[n]];
+    if (array.sha256.empty()) return {};
+    CAIRN_TRY_ASSIGN(const Array whole,
+                     load_box(prefix, which[n], Box::whole(array.stored.shape), runtime, false));
+    const std::string found = sha256_hex(whole.bytes());
+    if (found == array.sha256) return {};
+    return Error(
+        Code::kCorrupt, "load/sha256",
+        fmt::format("leaf {}: SHA-256 is {}, expected {}", array.path.text(), found, array.sha256));
+  });
+}
+
+void report_arrays(const OpenedPrefix& prefix, const LoadWork& work, LoadReport& report) {
+  for (std::size_t n = 0; n < work.which.size(); ++n) {
+    const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
+    const std::string key = array.path.text();
+    if (work.destinations[n].dtype() != array.stored.dtype) report.cast.push_back(key);
+    if (array.sums.empty() && array.stored.chunk_count() > 0) report.unchecked.push_back(key);
+    for (const Shard& shard : work.destinations[n].shards()) report.bytes += shard.data.nbytes();
+    report.loaded.push_back(key);
+  }
+}
+
+/// The tree as it was saved, or nested dicts where the structure is not known or only part is
+/// wanted.
+Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options,
+                        const LoadWork& work) {
+  if (!prefix.foreign && options.keys.empty())
+    return tree_from_structure(prefix.manifest.structure, work.destinations);
+  std::vector<NamedLeaf> leaves;
+  for (std::size_t n = 0; n < work.which.size(); ++n) {
+    leaves.push_back({prefix.manifest.arrays[work.which[n]].path, work.destinations[n]});
+  }
+  for (const auto& [path, value] : prefix.values) {
+    if (is_selected(path, options.keys)) leaves.push_back({path, value});
+  }
+  return nest(std::move(leaves));
+}
+
+/// What is to be read and what becomes of it.
+struct Preparation {
+  LoadWork work;
+  std::optional<TemplateMatch> match;  // with a template
+  LoadReport report;
+};
+
+Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& options, int rank) {
+  if (options.dtype && !is_float(*options.dtype)) {
+    return Error(Code::kInvalidArgument, "load/float-dtype",
+                 fmt::format("dtype must be a float type, not {}", dtype_name(*options.dtype)));
+  }
+  Preparation ready;
+  CAIRN_TRY_ASSIGN(const LoadTarget target, LoadTarget::make(prefix, options));
+  if (options.like != nullptr) {
+    CAIRN_TRY_ASSIGN(ready.match, match_template(prefix, options, target, rank, ready.report));
+    ready.work = {ready.match->which, ready.match->destinations};
+  } else {
+    CAIRN_TRY(check_keys(prefix, options.keys));
+    CAIRN_TRY_ASSIGN(ready.work, choose_all(prefix, options, target, rank));
+  }
+  return ready;
+}
+
+Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime,
+                           const SharedReader& share) {
+  CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
+  if (options.validate) CAIRN_TRY(validate_arrays(prefix, ready.work.which, runtime));
+  CAIRN_TRY(share ? share(prefix, ready.work, options)
+                  : read_arrays(prefix, ready.work, options, runtime));
+  Loaded loaded;
+  loaded.report = std::move(ready.report);
+  report_arrays(prefix, ready.work, loaded.report);
+  CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)
+                                            : build_tree(prefix, options, ready.work));
+  loaded.metadata = prefix.manifest.metadata;
+  loaded.extras = prefix.manifest.extras;
+  return loaded;
+}
+
+}  // namespace
+
+Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
+                         const LoadOptions& options, Runtime& runtime) {
+  std::vector<BoxTarget> targets;
+  targets.reserve(work.which.size());
+  for (std::size_t n = 0; n < work.which.size(); ++n) {
+    const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
+    for (const Shard& shard : work.destinations[n].shards())
+      targets.push_back({{&array, work.destinations[n].box_of(shard)}, shard.data});
+  }
+  return read_boxes(*prefix.store, std::move(targets),
+                    {.check = options.check, .progress = options.progress}, runtime);
+}
+
+Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
+                       Runtime& runtime, bool check) {
+  const ManifestArray& array = prefix.manifest.arrays[which];
+  CAIRN_TRY_ASSIGN(Array result, Array::allocate(array.stored.dtype, box.shape()));
+  std::vector<BoxTarget> targets{{{&array, box}, result}};
+  CAIRN_TRY(
+      read_boxes(*prefix.store, std::move(targets), {.check = check, .progress = {}}, runtime));
+  return result;
+}
+
+Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& options,
+                           Runtime& runtime, const SharedReader& share) {
+  CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
+  CAIRN_TRY_ASSIGN(Loaded loaded, load_prefix(*prefix, options, runtime, share).in([&] {
+    return "loading " + checkpoint.path;
+  }));
+  loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
+                             checkpoint.notes.end());
+  return loaded;
+}
+
+Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Runtime& runtime) {
+  return load_opened(checkpoint, options, runtime, {});
+}
+
+Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime) {
+  if (runtime.ranks() > 1) return load_together(path, options, runtime);
+  for (int reopened = 0;; ++reopened) {
+    CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));
+    auto loaded = load(checkpoint, options, runtime);
+    if (loaded || reopened == kMostReopenings || !has_changed(checkpoint, runtime)) return loaded;
+  }
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads trees, parts of trees and slices of leaves. `save/save.h` is the other direction.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/checkpoint.h"
+#include "cairn/checkpoint/load/sharding_tree.h"
+#include "cairn/checkpoint/progress.h"
+#include "cairn/tree/tree.h"
+
+namespace cairn::inline checkpoint {
+
+struct LoadOptions {
+  /// Which tree; needed only where there are several.
+  std::optional<std::string> prefix = {};
+  /// Leaves and subtrees to load; empty: all. What is not wanted is not read.
+  std::vector<KeyPath> keys = {};
+  /// Cast floats to this type; nothing: as stored.
+  std::optional<DType> dtype = {};
+  /// The result takes this structure. Its arrays say which shapes are expected, and, if they are
+  /// sharded, who is to hold which box; they need no memory for that.
+  const Tree* like = nullptr;
+  /// Leaves are spread over this mesh, and this rank reads its own boxes alone. Which leaf how: by
+  /// `shardings`, else by `partition_rules`, else as `like` has it, else as it was saved where the
+  /// mesh has those axes, else on every device; the last is refused on a mesh of several axes
+  /// (load/no-sharding). Nothing: arrays are whole unless `shardings` or `like` say otherwise.
+  std::optional<Mesh> mesh = {};
+  const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
+  const ShardingTree* shardings = nullptr;          ///< by key path without prefix
+  /// With `like`: a missing leaf or another shape is an error that lists every one. Otherwise
+  /// arrays of equal size are reshaped, and where that cannot be the leaf of `like` stays and the
+  /// report says so.
+  bool strict_shapes = true;
+  /// With `like`: read into the memory of its arrays, casting floats where its type differs.
+  bool fill = false;
+  bool check = true;  ///< CRC of every block that is read
+  /// With several ranks: longest time until all of them are done.
+  std::chrono::nanoseconds timeout = std::chrono::hours(2);
+  bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
+  ProgressSink progress = {};
+};
+
+/// What happened, by key path as text.
+struct LoadReport {
+  std::vector<std::string> loaded = {};
+  std::vector<std::string> missing = {};     ///< in `like`, not in the checkpoint
+  std::vector<std::string> unexpected = {};  ///< in the checkpoint, not in `like`
+  std::vector<std::string> mismatched = {};  ///< other shape: reshaped, or left as it was
+  std::vector<std::string> cast = {};
+  std::vector<std::string> unchecked = {};  ///< read without a checksum
+  std::vector<std::string> notes = {};      ///< sentences for a person
+  std::uint64_t bytes = 0;                  ///< of elements loaded
+};
+
+struct Loaded {
+  Tree tree = Tree::none();
+  Json metadata;
+  Json extras;
+  LoadReport report;
+};
+
+/// Opens and loads; starts again if the checkpoint was replaced meanwhile. With a coordinator every
+/// rank makes the same call and gets its own boxes of one and the same state; leaves that are small
+/// and the same on all ranks are read by rank 0 alone; one rank's error is everybody's
+/// (load/rank-failed). The second form is this process's own business. Errors of
+/// open_checkpoint(), prefix(), read_boxes(); `not_found` (load/key-missing), `failed_precondition`
+/// (load/missing-array, load/shape-mismatch: each lists every leaf).
+Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime);
+Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Runtime& runtime);
+
+/// One box of one array, dense. Only the blocks that it needs are read.
+Result<Array> load_box(const OpenedPrefix& prefix, std::size_t array, const Box& box,
+                       Runtime& runtime, bool check = true);
+
+}  // namespace cairn::inline checkpoint

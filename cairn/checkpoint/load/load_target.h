@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the arrays of a load go: who is to hold which box of which.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cairn/checkpoint/load/load.h"
+
+namespace cairn::inline checkpoint {
+
+/// The shardings that a load's options ask for. Keeps pointers to both; threading: compatible.
+class LoadTarget {
+ public:
+  /// `invalid_argument`: load/no-mesh, and what rules say.
+  static Result<LoadTarget> make(const OpenedPrefix& prefix, const LoadOptions& options);
+
+  /// Of one array of the prefix; `like` is what the template has in its place, or null. Errors name
+  /// the leaf: `invalid_argument` (load/no-sharding) and what Sharding::check says.
+  Result<Sharding> sharding_of(std::size_t array, const ShardedArray* like) const;
+
+ private:
+  LoadTarget(const OpenedPrefix& prefix, const LoadOptions& options)
+      : prefix_(&prefix), options_(&options) {}
+  Result<Sharding> choose(std::size_t array, const ShardedArray* like) const;
+
+  const OpenedPrefix* prefix_;
+  const LoadOptions* options_;
+  std::vector<std::optional<PartitionSpec>> by_rule_;  // of each array; none where nobody asks
+};
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/load/load_together.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+#include "cairn/checkpoint/commit/told_error.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+/// Arrays up to this size that all ranks hold whole are read by rank 0 and told to the others.
+constexpr std::uint64_t kSmallArray = 64 * kKiB;
+/// In messages of at most this size.
+constexpr std::uint64_t kMessageBytes = 4 * kMiB;
+
+bool is_small_everywhere(const ShardedArray& array, int ranks) {
+  if (array.nbytes() > kSmallArray || !array.whole()) return false;
+  const DeviceGroups& groups = array.sharding().groups(array.shape());
+  return groups.size() == 1 && groups.ranks(0)->size() == static_cast<std::size_t>(ranks);
+}
+
+class JointLoad {
+ public:
+  JointLoad(const std::string& path, const LoadOptions& options, Runtime& runtime)
+      : path_(path),
+        options_(options),
+        runtime_(runtime),
+        ranks_(*runtime.coordinator()),
+        deadline_(Deadline::in(options.timeout, runtime.clock())) {}
+
+  Result<Loaded> run() {
+    for (int reopened = 0;; ++reopened) {
+      auto opened = open_checkpoint(path_, runtime_);
+      CAIRN_TRY_ASSIGN(const std::string state, tell(state_of(opened), "load: open"));
+      const bool same = state == state_of(opened);
+      CAIRN_TRY_ASSIGN(bool again, agree(same ? said(opened) : Verdict{.again = true}));
+      if (!again) {
+        shared_ = false;
+        auto loaded = load_opened(*opened, options_, runtime_,
+                                  [&](const OpenedPrefix& prefix, const LoadWork& work,
+                                      const LoadOptions&) { return read(prefix, work); });
+        Verdict verdict = said(loaded);
+        // Who failed before it came to the part that all do together does that part too.
+        if (!shared_) CAIRN_TRY(share_small({}));
+        verdict.again = !loaded && has_changed(*opened, runtime_);
+        CAIRN_TRY_ASSIGN(again, agree(verdict));
+        if (!again) return loaded;
+      }
+      if (reopened == kMostReopenings) {
+        return Error(Code::kUnavailable, "load/keeps-changing",
+                     fmt::format("{} is replaced faster than {} ranks can open it", path_,
+                                 runtime_.ranks()));
+      }
+    }
+  }
+
+ private:
+  /// What one rank says of a step.
+  struct Verdict {
+    bool again = false;
+    std::optional<Error> failure = {};
+  };
+
+  template <typename T>
+  static Verdict said(const Result<T>& result) {
+    return result ? Verdict{} : Verdict{.again = false, .failure = result.error()};
+  }
+
+  // By which ranks know that they opened the same thing.
+  static std::string state_of(const Result<Checkpoint>& checkpoint) {
+    if (!checkpoint) return "error";
+    Sha256 sha;
+    sha.update(as_bytes(checkpoint->version));
+    for (const OpenedPrefix& prefix : checkpoint->prefixes) {
+      sha.update(as_bytes(prefix.name + "\n" + prefix.manifest.attempt + "\n"));
+      sha.update(as_bytes(std::to_string(prefix.manifest.arrays.size())));
+    }
+    return sha.hex();
+  }
+
+  // Rank 0's text, on every rank.
+  Result<std::string> tell(const std::string& text, const char* phase) {
+    CAIRN_TRY_ASSIGN(const Buffer heard, ranks_.broadcast(as_bytes(text), phase, deadline_));
+    return std::string(as_text(heard.bytes()));
+  }
+
+  // Everybody says how it went: true if all do it again, an error if one failed for good.
+  Result<bool> agree(const Verdict& mine) {
+    const Json json(Json::Object{
+        {"again", mine.again},
+        {"failure", mine.failure && !mine.again ? error_to_json(*mine.failure) : Json()}});
+    CAIRN_TRY_ASSIGN(const auto all,
+                     ranks_.gather(as_bytes(dump_json(json)), "load: agree", deadline_));
+    CAIRN_TRY_ASSIGN(const std::string heard, tell(all.empty() ? "" : sum_up(all), "load: go on"));
+    const auto verdict = parse_json(heard, {});
+    const Json* failure = verdict ? verdict->find("failure") : nullptr;
+    const Json* again = verdict ? verdict->find("again") : nullptr;
+    if (failure == nullptr || again == nullptr || !again->boolean())
+      return Error(Code::kInternal, "load/bad-verdict", "rank 0 said something odd");
+    if (!failure->is_null()) {
+      if (auto error = error_from_json(*failure)) return std::move(*error);
+    }
+    return *again->boolean();
+  }
+
+  // Again, if anybody saw a commit go on; else the first failure.
+  static std::string sum_up(const std::vector<Buffer>& all) {
+    bool again = false;
+    std::optional<Error> failure;
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      const auto json = parse_json(as_text(all[rank].bytes()), {});
+      const Json* wants = json ? json->find("again") : nullptr;
+      const Json* failed = json ? json->find("failure") : nullptr;
+      again |= wants != nullptr && wants->boolean().value_or(false);
+      if (failure || failed == nullptr || failed->is_null()) continue;
+      failure = error_from_json(*failed);
+      if (failure) failure = std::move(*failure).in(fmt::format("rank {}", rank));
+    }
+    return dump_json(Json::Object{
+        {"again", again}, {"failure", failure && !again ? error_to_json(*failure) : Json()}});
+  }
+
+  Result<void> read(const OpenedPrefix& prefix, const LoadWork& work) {
+    LoadWork own;
+    LoadWork small;
+    for (std::size_t n = 0; n < work.which.size(); ++n) {
+      LoadWork& to = is_small_everywhere(work.destinations[n], runtime_.ranks()) ? small : own;
+      to.which.push_back(work.which[n]);
+      to.destinations.push_back(work.destinations[n]);
+    }
+    Result<void> done;
+    if (runtime_.rank() == 0) done = read_arrays(prefix, small, options_, runtime_);
+    const auto told = share_small(small.destinations);
+    CAIRN_TRY(done);
+    CAIRN_TRY(told);
+    return read_arrays(prefix, own, options_, runtime_);
+  }
+
+  // Rank 0's bytes of these arrays, in messages that hold many. All ranks have the same arrays,
+  // unless they fail.
+  Result<void> share_small(const std::vector<ShardedArray>& arrays) {
+    shared_ = true;
+    std::uint64_t total = 0;
+    for (const ShardedArray& array : arrays) total += array.nbytes();
+    CAIRN_TRY_ASSIGN(const std::string expected, tell(std::to_string(total), "load: small leaves"));
+    std::string bytes;
+    if (runtime_.rank() == 0) {
+      for (const ShardedArray& array : arrays) bytes += as_text(array.array().bytes());
+    }
+    const std::uint64_t all = std::stoull(expected);
+    std::string heard;
+    for (std::uint64_t at = 0; at < all; at += kMessageBytes) {
+      CAIRN_TRY_ASSIGN(
+          const std::string part,
+          tell(bytes.empty() ? "" : bytes.substr(at, kMessageBytes), "load: small leaves"));
+      heard += part;
+    }
+    if (arrays.empty()) return {};
+    if (heard.size() != total) {
+      return Error(Code::kFailedPrecondition, "load/ranks-disagree",
+                   "this rank and rank 0 do not load the same leaves");
+    }
+    std::size_t at = 0;
+    for (const ShardedArray& array : arrays) {
+      for (Array to : {array.array()}) {
+        std::memcpy(to.mutable_data(), heard.data() + at, to.nbytes());
+        at += to.nbytes();
+      }
+    }
+    return {};
+  }
+
+  const std::string& path_;
+  const LoadOptions& options_;
+  Runtime& runtime_;
+  coord::Coordinator& ranks_;
+  const Deadline deadline_;
+  bool shared_ = false;
+};
+
+}  // namespace
+
+Result<Loaded> load_together(const std::string& path, const LoadOptions& options,
+                             Runtime& runtime) {
+  return JointLoad(path, options, runtime).run();
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/load/match_template.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/array/cast.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+class Matcher {
+ public:
+  Matcher(const OpenedPrefix& prefix, const LoadOptions& options, const LoadTarget& target,
+          int rank, LoadReport& report)
+      : prefix_(prefix), options_(options), target_(target), rank_(rank), report_(report) {
+    for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
+      arrays_.emplace(prefix.manifest.arrays[i].path.text(), i);
+    }
+    for (std::size_t i = 0; i < prefix.values.size(); ++i) {
+      values_.emplace(prefix.values[i].first.text(), i);
+    }
+  }
+
+  Result<TemplateMatch> match() {
+    CAIRN_TRY_ASSIGN(auto leaves, flatten(*options_.like));
+    for (NamedLeaf& leaf : leaves) CAIRN_TRY(add(leaf));
+    for (const auto& [key, index] : arrays_) {
+      if (index != kTaken) report_.unexpected.push_back(key);
+    }
+    for (const auto& [key, index] : values_) {
+      if (index != kTaken) report_.unexpected.push_back(key);
+    }
+    std::ranges::sort(report_.unexpected);
+    CAIRN_TRY(check_strict());
+    return std::move(match_);
+  }
+
+ private:
+  static constexpr std::size_t kTaken = ~std::size_t{0};
+
+  Result<void> add(NamedLeaf& leaf) {
+    const std::string key = leaf.path.text();
+    if (const auto array = arrays_.find(key); array != arrays_.end()) {
+      const std::size_t index = std::exchange(array->second, kTaken);
+      return add_array(key, leaf, index);
+    }
+    if (const auto value = values_.find(key); value != values_.end()) {
+      match_.leaves.push_back(prefix_.values[std::exchange(value->second, kTaken)].second);
+      report_.loaded.push_back(key);
+      return {};
+    }
+    report_.missing.push_back(key);
+    if (std::holds_alternative<ShardedArray>(leaf.leaf)) {
+      missing_ += fmt::format("{}Missing array for key '{}'", missing_.empty() ? "" : "; ", key);
+    } else {
+      missing_ += fmt::format("{}Missing value for key '{}'", missing_.empty() ? "" : "; ", key);
+    }
+    match_.leaves.push_back(std::move(leaf.leaf));
+    return {};
+  }
+
+  Result<void> add_array(const std::string& key, NamedLeaf& leaf, std::size_t index) {
+    const format::StoredArray& stored = prefix_.manifest.arrays[index].stored;
+    const auto* wanted = std::get_if<ShardedArray>(&leaf.leaf);
+    const Shape shape = wanted != nullptr ? wanted->shape() : stored.shape;
+    if (shape != stored.shape) {
+      report_.mismatched.push_back(key);
+      mismatched_ += fmt::format(
+          "{}Array shape mismatch for key '{}': expected {}, the checkpoint has {}",
+          mismatched_.empty() ? "" : "; ", key, to_string(shape), to_string(stored.shape));
+      CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
+      // Boxes of an array cannot be reshaped one by one.
+      if (options_.strict_shapes || count != Box::whole(stored.shape).elements() ||
+          wanted->sharding() != Sharding()) {
+        match_.leaves.push_back(std::move(leaf.leaf));
+        return {};
+      }
+    }
+    CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
+    CAIRN_TRY_ASSIGN(ShardedArray memory, destination(key, wanted, index, sharding));
+    match_.which.push_back(index);
+    if (shape == stored.shape) {
+      match_.leaves.emplace_back(memory);
+    } else {
+      CAIRN_TRY_ASSIGN(Array result, memory.array().reshaped(shape));
+      match_.leaves.emplace_back(ShardedArray(std::move(result)));
+    }
+    match_.destinations.push_back(std::move(memory));
+    return {};
+  }
+
+  Result<ShardedArray> destination(const std::string& key, const ShardedArray* wanted,
+                                   std::size_t index, const Sharding& sharding) const {
+    const format::StoredArray& stored = prefix_.manifest.arrays[index].stored;
+    const DType asked = options_.dtype && is_float(stored.dtype) ? *options_.dtype : stored.dtype;
+    if (!options_.fill || wanted == nullptr)
+      return allocate_sharded(asked, stored.shape, sharding, rank_);
+    const auto takes = [](const Shard& shard) {
+      return shard.data.dense() && !shard.data.buffer().immutable();
+    };
+    const bool fits = wanted->sharding() == sharding && !wanted->shards().empty() &&
+                      std::ranges::all_of(wanted->shards(), takes) &&
+                      (wanted->dtype() == stored.dtype || can_cast(stored.dtype, wanted->dtype()));
+    if (!fits) {
+      return Error(
+          Code::kFailedPrecondition, "load/cannot-fill",
+          fmt::format(
+              "leaf {}: the template's memory ({}) cannot take {} in place; it must be dense, "
+              "writable, and of the same type or another float",
+              key, dtype_name(wanted->dtype()), dtype_name(stored.dtype)));
+    }
+    if (wanted->shape() == stored.shape) return *wanted;
+    CAIRN_TRY_ASSIGN(Array reshaped, wanted->array().reshaped(stored.shape));
+    return ShardedArray(std::move(reshaped));
+  }
+
+  Result<void> check_strict() const {
+    if (!options_.strict_shapes) return {};
+    const std::string both =
+        missing_ + (missing_.empty() || mismatched_.empty() ? "" : "; ") + mismatched_;
+    if (!missing_.empty()) return Error(Code::kFailedPrecondition, "load/missing-array", both);
+    if (!mismatched_.empty()) return Error(Code::kFailedPrecondition, "load/shape-mismatch", both);
+    return {};
+  }
+
+  const OpenedPrefix& prefix_;
+  const LoadOptions& options_;
+  const LoadTarget& target_;
+  const int rank_;
+  LoadReport& report_;
+  std::unordered_map<std::string, std::size_t> arrays_;
+  std::unordered_map<std::string, std::size_t> values_;
+  TemplateMatch match_;
+  std::string missing_;
+  std::string mismatched_;
+};
+
+}  // namespace
+
+Result<Tree> TemplateMatch::build(const Tree& like) && {
+  return with_leaves(like, std::move(leaves));
+}
+
+Result<TemplateMatch> match_template(const OpenedPrefix& prefix, const LoadOptions& options,
+                                     const LoadTarget& target, int rank, LoadReport& report) {
+  return Matcher(prefix, options, target, rank, report).match();
+}
+
+}  // namespace cairn::inline checkpoint

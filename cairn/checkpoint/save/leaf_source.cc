@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/leaf_source.h"
+
+#include <utility>
+
+#include "cairn/array/cast.h"
+#include "cairn/array/flat_range.h"
+#include "cairn/array/strided_copy.h"
+#include "cairn/checkpoint/checkpoint.h"
+#include "cairn/checkpoint/load/read_boxes.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+class MemorySource final : public LeafSource {
+ public:
+  MemorySource(ShardedArray array, DType dtype) : array_(std::move(array)), dtype_(dtype) {}
+
+  Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override;
+  Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override;
+  std::uint64_t scratch_bytes(std::uint64_t elements) const override;
+
+ private:
+  void gather(const Box& box, std::byte* to, const Strides& strides) const;
+  Result<ByteSpan> cast(Buffer gathered, Buffer& scratch) const;
+
+  const ShardedArray array_;
+  const DType dtype_;
+};
+
+std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
+  const std::uint64_t gathered = elements * item_size(array_.dtype());
+  return dtype_ == array_.dtype() ? gathered : gathered + elements * item_size(dtype_);
+}
+
+// `to` is where the element at box.begin goes.
+void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
+  const std::size_t item = item_size(array_.dtype());
+  for (const Shard& shard : array_.shards()) {
+    const Box held = array_.box_of(shard);
+    const Box common = box.intersect(held);
+    if (common.empty()) continue;
+    const Array part = shard.data.slice(common.relative_to(held.begin));
+    std::byte* target = to + byte_offset(common.relative_to(box.begin).begin, strides);
+    copy_strided(part.shape(), item, {part.data(), &part.strides()}, {target, &strides});
+  }
+}
+
+Result<ByteSpan> MemorySource::cast(Buffer gathered, Buffer& scratch) const {
+  if (dtype_ == array_.dtype()) {
+    scratch = std::move(gathered);
+    return scratch.bytes();
+  }
+  const std::size_t elements = gathered.size() / item_size(array_.dtype());
+  CAIRN_TRY_ASSIGN(scratch, Buffer::allocate(elements * item_size(dtype_)));
+  cast_elements(array_.dtype(), gathered.bytes(), dtype_, scratch.mutable_bytes());
+  return scratch.bytes();
+}
+
+Result<ByteSpan> MemorySource::range(std::uint64_t begin, std::uint64_t end,
+                                     Buffer& scratch) const {
+  const std::size_t item = item_size(array_.dtype());
+  if (array_.whole() && array_.array().dense()) {
+    const ByteSpan bytes = array_.array().bytes().subspan(begin * item, (end - begin) * item);
+    if (dtype_ == array_.dtype()) return bytes;
+    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item_size(dtype_)));
+    cast_elements(array_.dtype(), bytes, dtype_, scratch.mutable_bytes());
+    return scratch.bytes();
+  }
+  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros((end - begin) * item));
+  const Strides strides = dense_strides(array_.shape(), item);
+  for (const Box& box : flat_range_boxes(array_.shape(), begin, end)) {
+    const std::uint64_t first = flat_index(array_.shape(), box.begin) - begin;
+    gather(box, gathered.mutable_bytes().data() + first * item, strides);
+  }
+  return cast(std::move(gathered), scratch);
+}
+
+Result<ByteSpan> MemorySource::chunk(const Box& box, const Shape& chunk_shape,
+                                     Buffer& scratch) const {
+  if (box.shape() == chunk_shape && is_flat(array_.shape(), box) && array_.whole() &&
+      array_.array().dense()) {
+    const std::uint64_t first = flat_index(array_.shape(), box.begin);
+    return range(first, first + box.elements(), scratch);
+  }
+  const std::size_t item = item_size(array_.dtype());
+  const std::uint64_t bytes = Box::whole(chunk_shape).elements() * item;
+  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros(bytes));
+  const Strides strides = dense_strides(chunk_shape, item);
+  gather(box, gathered.mutable_bytes().data(), strides);
+  return cast(std::move(gathered), scratch);
+}
+
+class StoredSource final : public LeafSource {
+ public:
+  StoredSource(const OpenedPrefix& prefix, std::size_t array, DType dtype, Runtime& runtime)
+      : prefix_(prefix), array_(prefix.manifest.arrays[array]), dtype_(dtype), runtime_(runtime) {}
+
+  Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override {
+    const std::size_t item = item_size(dtype_);
+    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item));
+    std::vector<BoxTarget> targets;
+    std::size_t at = 0;
+    for (Box& box : flat_range_boxes(array_.stored.shape, begin, end)) {
+      const std::size_t size = box.elements() * item;
+      CAIRN_TRY_ASSIGN(Array to, Array::wrap(dtype_, box.shape(), scratch.slice(at, size)));
+      targets.push_back({{&array_, std::move(box)}, std::move(to)});
+      at += size;
+    }
+    return read(std::move(targets), scratch);
+  }
+
+  Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override {
+    const std::size_t item = item_size(dtype_);
+    CAIRN_TRY_ASSIGN(scratch, Buffer::zeros(Box::whole(chunk_shape).elements() * item));
+    CAIRN_TRY_ASSIGN(Array to, Array::wrap_strided(dtype_, box.shape(),
+                                                   dense_strides(chunk_shape, item), scratch));
+    return read({{{&array_, box}, std::move(to)}}, scratch);
+  }
+
+  std::uint64_t scratch_bytes(std::uint64_t elements) const override {
+    return elements * item_size(dtype_);
+  }
+
+ private:
+  Result<ByteSpan> read(std::vector<BoxTarget> targets, const Buffer& scratch) const {
+    CAIRN_TRY(read_boxes(*prefix_.store, std::move(targets), {}, runtime_));
+    return scratch.bytes();
+  }
+
+  const OpenedPrefix& prefix_;
+  const ManifestArray& array_;
+  const DType dtype_;
+  Runtime& runtime_;
+};
+
+}  // namespace
+
+std::shared_ptr<const LeafSource> memory_source(ShardedArray array, DType dtype) {
+  return std::make_shared<MemorySource>(std::move(array), dtype);
+}
+
+std::shared_ptr<const LeafSource> stored_source(const OpenedPrefix& prefix, std::size_t array,
+                                                DType dtype, Runtime& runtime) {
+  return std::make_shared<StoredSource>(prefix, array, dtype, runtime);
+}
+
+}  // namespace cairn::inline checkpoint

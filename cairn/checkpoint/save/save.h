@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves trees as one checkpoint: one attempt, one decision. `load/load.h` brings them back.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cairn/base/json.h"
+#include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/progress.h"
+#include "cairn/checkpoint/runtime.h"
+#include "cairn/format/codec_spec.h"
+#include "cairn/tree/tree.h"
+
+namespace cairn::inline checkpoint {
+
+struct SaveOptions {
+  /// kZarr2Layout ("zarr2", what JAX and the reference system read) or kSafetensorsLayout.
+  std::string layout{kZarr2Layout};
+  /// Compress zarr2 chunks with zstd 1. safetensors has no compression: refused there
+  /// (save/compression-unsupported).
+  bool enable_compression = false;
+  /// Another codec than zstd 1; implies enable_compression.
+  std::optional<format::CodecSpec> codec = {};
+  /// Cast floats to this type, rounded to nearest even; nothing: bit for bit.
+  std::optional<DType> float_dtype = {};
+  /// Store a SHA-256 of each array beside the checksums that are always there.
+  bool enable_validation = false;
+  std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk
+  std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
+  std::optional<std::int64_t> step = {};
+  std::string run_id = {};
+  Json metadata = {};       ///< the user's; an object, or null
+  Json extras = {};         ///< the user's; an object, or null
+  bool write_index = true;  ///< tensorstore_index.json, for the reference system
+  /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
+  std::optional<std::string> mark = {};
+  /// With several ranks: longest time from the beginning to the decision. Whoever is late then
+  /// fails the save on all of them, by name.
+  std::chrono::nanoseconds timeout = std::chrono::minutes(30);
+  ProgressSink progress = {};  ///< of what this rank writes
+};
+
+struct SaveReport {
+  std::string path = {};
+  std::string attempt = {};
+  std::uint64_t arrays = 0;
+  std::uint64_t bytes = 0;                ///< of elements
+  std::uint64_t stored_bytes = 0;         ///< of their stored form; rank 0 alone knows
+  std::uint64_t written_bytes = 0;        ///< stored bytes that this rank wrote into the checkpoint
+  std::vector<std::string> digests = {};  ///< root digest of each prefix; rank 0 alone knows
+};
+
+/// One tree and the name it gets in the checkpoint; "" is the tree without a prefix.
+using NamedTree = std::pair<std::string, Tree>;
+
+/// Blocks until the checkpoint is durable and visible. A prefix that is there is replaced whole,
+/// others and foreign files stay. A path that ends in ".safetensors" is one bare file and takes one
+/// tree
+/// (`invalid_argument`, save/one-tree).
+/// An error means that nothing visible changed. It names the leaf and the path.
+///
+/// With a coordinator every rank makes the same call with its own memory of the same trees: each
+/// distinct box is written once, by one of the ranks that hold it; arrays that are not sharded, by
+/// rank 0; values are rank 0's, and metadata and extras are its alone. All ranks succeed, or all
+/// get one error, which names the rank and what it was doing: `failed_precondition`
+/// (save/ranks-disagree) in it if trees, step or options differ, `deadline_exceeded` (ranks/late),
+/// `cancelled` (ranks/died). A rank that fails is not waited for until the timeout.
+Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
+                                   const SaveOptions& options, Runtime& runtime);
+
+/// One tree.
+Result<SaveReport> save_tree(const Tree& tree, const std::string& path, const SaveOptions& options,
+                             Runtime& runtime, const std::string& prefix = "");
+
+}  // namespace cairn::inline checkpoint

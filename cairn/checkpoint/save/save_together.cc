@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/save_together.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/attempt_rank.h"
+#include "cairn/checkpoint/commit/told_error.h"
+#include "cairn/checkpoint/save/divide_work.h"
+#include "cairn/checkpoint/save/tree_fingerprint.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+/// Stages of a save that ranks report.
+constexpr std::string_view kWritten = "written";
+constexpr std::string_view kAssembled = "assembled";
+
+/// Rank 0's message to all: the attempt and what is saved, or why there is none.
+struct Opening {
+  std::string attempt;
+  Json fingerprint;
+};
+
+std::string dump_opening(const Result<Opening>& opening) {
+  return dump_json(opening ? Json(Json::Object{{"attempt", opening->attempt},
+                                               {"fingerprint", opening->fingerprint}})
+                           : Json(Json::Object{{"failure", error_to_json(opening.error())}}),
+                   {});
+}
+
+Result<Opening> parse_opening(std::string_view text) {
+  const auto json = parse_json(text, {});
+  const Json* failure = json ? json->find("failure") : nullptr;
+  if (failure != nullptr) {
+    if (auto error = error_from_json(*failure)) return std::move(*error).in("rank 0");
+  }
+  const Json* attempt = json ? json->find("attempt") : nullptr;
+  const Json* fingerprint = json ? json->find("fingerprint") : nullptr;
+  if (attempt == nullptr || attempt->text() == nullptr || fingerprint == nullptr) {
+    return Error(Code::kInternal, "save/bad-opening",
+                 "rank 0 said something that this version does not understand");
+  }
+  return Opening{*attempt->text(), *fingerprint};
+}
+
+class JointSave {
+ public:
+  JointSave(Result<std::vector<PreparedTree>> prepared, std::string directory,
+            const SaveOptions& options, Runtime& runtime)
+      : trees_(std::move(prepared)),
+        directory_(std::move(directory)),
+        options_(options),
+        runtime_(runtime),
+        deadline_(Deadline::in(options.timeout, runtime.clock())) {}
+
+  Result<SaveReport> run() {
+    std::optional<TreeFingerprint> mine;
+    if (trees_) mine = TreeFingerprint::of(*trees_, options_);
+    CAIRN_TRY_ASSIGN(const Opening opening, open(mine));
+    CAIRN_TRY_ASSIGN(rank_, AttemptRank::join(runtime_.file_system(), runtime_.clock(),
+                                              {.dest = directory_,
+                                               .attempt = opening.attempt,
+                                               .rank = runtime_.rank(),
+                                               .ranks = runtime_.ranks()}));
+    report_.path = directory_;
+    report_.attempt = opening.attempt;
+    auto done = check(mine, opening);
+    if (done) done = write();
+    if (!done) return fail(done.error());
+    return runtime_.rank() == 0 ? commit() : follow();
+  }
+
+ private:
+  // One broadcast: rank 0 makes the attempt, all hear of it.
+  Result<Opening> open(const std::optional<TreeFingerprint>& mine) {
+    const std::string phase =
+        options_.step ? fmt::format("save of step {}", *options_.step) : std::string("save");
+    std::string message;
+    if (runtime_.rank() == 0) message = dump_opening(begin(mine));
+    CAIRN_TRY_ASSIGN(const Buffer heard,
+                     runtime_.coordinator()->broadcast(as_bytes(message), phase, deadline_));
+    return parse_opening(as_text(heard.bytes()));
+  }
+
+  Result<Opening> begin(const std::optional<TreeFingerprint>& mine) {
+    if (!trees_) return trees_.error();
+    CAIRN_TRY_ASSIGN(attempt_,
+                     Attempt::begin(runtime_.file_system(), runtime_.clock(), directory_,
+                                    attempt_options(*trees_, options_, runtime_.ranks())));
+    return Opening{attempt_->id(), mine->to_json()};
+  }
+
+  Result<void> check(const std::optional<TreeFingerprint>& mine, const Opening& opening) {
+    if (!trees_) return trees_.error();
+    const std::string difference = mine->difference(opening.fingerprint);
+    if (difference.empty()) return {};
+    return Error(Code::kFailedPrecondition, "save/ranks-disagree",
+                 fmt::format("this rank and rank 0 do not save the same: {}", difference));
+  }
+
+  Result<void> write() {
+    std::vector<std::vector<PlannedArray>*> arrays;
+    for (PreparedTree& tree : *trees_) arrays.push_back(&tree.arrays);
+    CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
+    if (options_.enable_validation && runtime_.rank() == 0)
+      CAIRN_TRY(hash_trees(*trees_, runtime_));
+    CAIRN_TRY(rank_->enter("writing"));
+    CAIRN_TRY_ASSIGN(writers_,
+                     make_writers(*trees_, {&rank_->data(), &rank_->pieces()}, options_, runtime_));
+    CAIRN_TRY(write_jobs(writers_, &ArrayWriter::jobs, options_.progress, runtime_));
+    CAIRN_TRY(tell(kWritten));
+    const auto busy = [](const auto& writer) { return !writer->late_jobs().empty(); };
+    if (std::ranges::none_of(writers_, busy)) return {};
+    CAIRN_TRY(rank_->enter("waiting for pieces"));
+    CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, {}));
+    CAIRN_TRY(rank_->enter("putting tensors together"));
+    CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, {}, runtime_));
+    return tell(kAssembled);
+  }
+
+  // Makes durable what was written since the last time, then says so.
+  Result<void> tell(std::string_view stage) {
+    RankReport told;
+    told.rank = runtime_.rank();
+    CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_));
+    CAIRN_TRY(rank_->enter("syncing"));
+    CAIRN_TRY(rank_->data().sync());
+    CAIRN_TRY(rank_->pieces().sync());
+    for (const auto& ranges : told.sums) {
+      for (const SummedRange& range : ranges) report_.written_bytes += range.end - range.begin;
+    }
+    CAIRN_TRY(rank_->report(stage, told));
+    return rank_->enter("waiting for the others");
+  }
+
+  Result<SaveReport> commit() {
+    SumsByPrefix sums(trees_->size());
+    const auto take = [&](RankReport told) -> Result<void> {
+      if (told.sums.size() != sums.size())
+        return Error(Code::kCorrupt, "ranks/bad-report", "it speaks of other prefixes")
+            .in(fmt::format("rank {}", told.rank));
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i].insert(sums[i].end(), told.sums[i].begin(), told.sums[i].end());
+      return {};
+    };
+    auto done = [&]() -> Result<void> {
+      CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, take));
+      CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers(), deadline_, take));
+      CAIRN_TRY(rank_->enter("committing"));
+      CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
+                                                   *attempt_, options_));
+      finished.report.path = report_.path;
+      finished.report.written_bytes = report_.written_bytes;
+      report_ = std::move(finished.report);
+      return attempt_->commit(finished.request);
+    }();
+    if (!done) CAIRN_TRY(rank_->abandon(done.error()));
+    return report_;
+  }
+
+  Result<SaveReport> follow() {
+    for (const PreparedTree& tree : *trees_) {
+      report_.arrays += tree.arrays.size();
+      for (const PlannedArray& array : tree.arrays) {
+        report_.bytes += Box::whole(array.stored.shape).elements() * item_size(array.stored.dtype);
+      }
+    }
+    CAIRN_TRY(rank_->wait_outcome(patience()));
+    return report_;
+  }
+
+  // Tells the others, and returns what all of them return.
+  Error fail(const Error& error) {
+    if (runtime_.rank() == 0) {
+      const auto outcome = rank_->abandon(std::move(Error(error)).in("rank 0"));
+      return outcome ? error : outcome.error();
+    }
+    RankReport told;
+    told.rank = runtime_.rank();
+    told.failure = error;
+    const auto reported = rank_->report(kWritten, told);
+    const auto outcome = reported ? rank_->wait_outcome(patience()) : Result<void>(error);
+    return outcome ? error : outcome.error();
+  }
+
+  // Rank 0 decides first; only if it is silent do the others.
+  Deadline patience() const {
+    const auto grace =
+        std::max<std::chrono::nanoseconds>(options_.timeout / 10, std::chrono::seconds(1));
+    return Deadline::at(deadline_.time() + (deadline_.is_never() ? grace * 0 : grace));
+  }
+
+  std::vector<int> all_ranks() const {
+    std::vector<int> ranks(static_cast<std::size_t>(runtime_.ranks()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+
+  std::vector<int> assemblers() const {
+    std::set<int> ranks;
+    for (const PreparedTree& tree : *trees_) {
+      for (const PlannedArray& array : tree.arrays) {
+        if (array.work.assembler) ranks.insert(*array.work.assembler);
+      }
+    }
+    return {ranks.begin(), ranks.end()};
+  }
+
+  Result<std::vector<PreparedTree>> trees_;
+  const std::string directory_;
+  const SaveOptions& options_;
+  Runtime& runtime_;
+  const Deadline deadline_;
+  std::unique_ptr<Attempt> attempt_;  // rank 0's
+  std::unique_ptr<AttemptRank> rank_;
+  Writers writers_;
+  SaveReport report_;
+};
+
+}  // namespace
+
+Result<SaveReport> save_together(Result<std::vector<PreparedTree>> prepared,
+                                 const std::string& path, const SaveOptions& options,
+                                 Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  return JointSave(std::move(prepared), uri.path, options, runtime).run().in([&] {
+    return "saving " + path;
+  });
+}
+
+}  // namespace cairn::inline checkpoint

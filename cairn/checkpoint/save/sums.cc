@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/sums.h"
+
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+auto place_of(const SummedRange& range) {
+  return std::tuple(range.array, range.chunk, range.begin);
+}
+
+Error sums_error(const char* reason, const ManifestArray& array, std::uint64_t chunk,
+                 std::string_view what) {
+  return Error(
+      Code::kInternal, reason,
+      fmt::format("leaf {}: chunk {} {}", array.path.text(), array.stored.chunk_name(chunk), what));
+}
+
+/// Takes the ranges of one array, in order.
+class ArraySums {
+ public:
+  explicit ArraySums(const ManifestArray& array)
+      : array_(array), chunks_(array.stored.chunk_count()) {
+    lengths_.reserve(chunks_);
+  }
+
+  Result<void> add(const SummedRange& range) {
+    if (range.chunk >= chunks_)
+      return Error(Code::kInternal, "sums/no-chunk",
+                   fmt::format("leaf {} has no chunk {}", array_.path.text(), range.chunk));
+    if (lengths_.empty() || range.chunk != lengths_.size() - 1) {
+      CAIRN_TRY(check_full());
+      if (range.chunk != lengths_.size())
+        return sums_error("sums/missing", array_, lengths_.size(), "was written by nobody");
+      lengths_.push_back(0);
+    }
+    std::uint64_t& length = lengths_.back();
+    if (range.begin < length)
+      return sums_error("sums/twice", array_, range.chunk, "was written twice");
+    if (range.begin > length)
+      return sums_error("sums/missing", array_, range.chunk, "has bytes that nobody wrote");
+    if (length % kBlockBytes == 0) {
+      crcs_.push_back(range.crc);
+    } else {
+      crcs_.back() = join_crc32c(crcs_.back(), range.crc, range.end - range.begin);
+    }
+    length = range.end;
+    return {};
+  }
+
+  Result<ChunkSums> finish() && {
+    CAIRN_TRY(check_full());
+    if (lengths_.size() != chunks_)
+      return sums_error("sums/missing", array_, lengths_.size(), "was written by nobody");
+    return ChunkSums::make(kBlockBytes, std::move(lengths_), std::move(crcs_));
+  }
+
+ private:
+  // What is stored raw has one length; a codec's output has any.
+  Result<void> check_full() const {
+    if (lengths_.empty() || !array_.stored.codec.is_raw()) return {};
+    if (lengths_.back() == array_.stored.chunk_bytes()) return {};
+    return sums_error("sums/missing", array_, lengths_.size() - 1, "has bytes that nobody wrote");
+  }
+
+  const ManifestArray& array_;
+  const std::uint64_t chunks_;
+  std::vector<std::uint64_t> lengths_;
+  std::vector<std::uint32_t> crcs_;
+};
+
+}  // namespace
+
+Result<void> join_sums(std::vector<SummedRange> ranges, std::vector<ManifestArray>& arrays) {
+  std::ranges::sort(ranges, {}, place_of);
+  auto next = ranges.begin();
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    ArraySums sums(arrays[i]);
+    for (; next != ranges.end() && next->array == i; ++next) CAIRN_TRY(sums.add(*next));
+    CAIRN_TRY_ASSIGN(arrays[i].sums, std::move(sums).finish());
+  }
+  if (next == ranges.end()) return {};
+  return Error(
+      Code::kInternal, "sums/no-array",
+      fmt::format("somebody wrote array {}, but there are {}", next->array, arrays.size()));
+}
+
+}  // namespace cairn::inline checkpoint

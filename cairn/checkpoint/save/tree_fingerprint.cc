@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/tree_fingerprint.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+/// Meshes are few and large: each is described once, and then known by its number.
+class Shardings {
+ public:
+  std::string describe(const Sharding& sharding, const Shape& shape) {
+    if (const NamedSharding* named = sharding.named())
+      return fmt::format("{} on mesh {}", named->spec().to_string(), number_of(named->mesh()));
+    std::string text;
+    for (std::size_t at = 0; at < sharding.device_count(); ++at) {
+      const Device device = sharding.device(at);
+      text += fmt::format("{}@{}.{} ", sharding.box(at, shape).to_string(), device.rank, device.id);
+    }
+    return text;
+  }
+
+  const std::string& meshes() const { return text_; }
+
+ private:
+  std::size_t number_of(const Mesh& mesh) {
+    const auto known = std::ranges::find(meshes_, mesh);
+    if (known != meshes_.end()) return static_cast<std::size_t>(known - meshes_.begin());
+    meshes_.push_back(mesh);
+    for (const MeshAxis& axis : mesh.axes()) text_ += fmt::format("{}={} ", axis.name, axis.size);
+    for (const Device& device : mesh.devices())
+      text_ += fmt::format("{}.{} ", device.rank, device.id);
+    text_ += '\n';
+    return meshes_.size() - 1;
+  }
+
+  std::vector<Mesh> meshes_;
+  std::string text_;
+};
+
+std::string digest(std::string_view text) { return sha256_hex(as_bytes(text)); }
+
+std::string options_text(const SaveOptions& options) {
+  return fmt::format("{} {} {} {} {} {}", options.layout, options.enable_compression,
+                     options.chunk_bytes, options.shard_size,
+                     options.float_dtype ? dtype_name(*options.float_dtype) : "",
+                     options.codec ? dump_json(options.codec->config(), {}) : "");
+}
+
+}  // namespace
+
+TreeFingerprint TreeFingerprint::of(const std::vector<PreparedTree>& trees,
+                                    const SaveOptions& options) {
+  Sha256 structures;
+  Sha256 arrays;
+  Sha256 placed;
+  Shardings shardings;
+  for (const PreparedTree& tree : trees) {
+    structures.update(as_bytes(tree.manifest.prefix + "\n"));
+    structures.update(as_bytes(dump_json(tree.manifest.structure, {})));
+    for (const PlannedArray& array : tree.arrays) {
+      arrays.update(
+          as_bytes(fmt::format("{} {} {}\n", array.path.text(), dtype_name(array.stored.dtype),
+                               to_string(array.stored.shape))));
+      placed.update(as_bytes(shardings.describe(array.sharding, array.stored.shape) + "\n"));
+    }
+  }
+  placed.update(as_bytes(shardings.meshes()));
+  TreeFingerprint print;
+  print.parts_ = {{"step", options.step ? std::to_string(*options.step) : "none"},
+                  {"tree and its values", structures.hex()},
+                  {"types and shapes of arrays", arrays.hex()},
+                  {"meshes and shardings", placed.hex()},
+                  {"options of the save", digest(options_text(options))}};
+  return print;
+}
+
+Json TreeFingerprint::to_json() const {
+  Json::Object object;
+  for (const auto& [what, value] : parts_) object.emplace_back(what, value);
+  return object;
+}
+
+std::string TreeFingerprint::difference(const Json& theirs) const {
+  std::string text;
+  for (const auto& [what, value] : parts_) {
+    const Json* other = theirs.find(what);
+    const std::string* said = other != nullptr ? other->text() : nullptr;
+    if (said != nullptr && *said == value) continue;
+    if (!text.empty()) text += ", ";
+    text += what;
+    if (what == "step" && said != nullptr)
+      text += fmt::format(" ({} here, {} there)", value, *said);
+  }
+  return text;
+}
+
+}  // namespace cairn::inline checkpoint
