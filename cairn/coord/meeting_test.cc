@@ -129,7 +129,7 @@ TEST_F(MeetingTest, SaysWhatHinderedTheLastLook) {
   const auto me = join({0, 2});
   script.looks.assign(100'000, unavailable());
   const auto late = me->barrier("a", in(seconds(60)));
-  EXPECT_EQ(reason(late), "coord/late-ranks");
+  ASSERT_EQ(reason(late), "coord/late-ranks");
   EXPECT_NE(late.error().message().find("(the last look failed: come back later)"),
             std::string::npos);
 }
@@ -144,6 +144,17 @@ TEST_F(MeetingTest, ARankThatGivesUpAsksFirstAndThenSaysFarewell) {
   EXPECT_EQ(as_text(script.sent[1].payload.bytes()), "mine") << "it may still be wanted";
   EXPECT_EQ(script.sent[2].outcome, Outcome::kFailed);
   EXPECT_EQ(script.sent[2].call, 2);
+}
+
+TEST_F(MeetingTest, Rank0JudgesWhenAnotherRankGivesUp) {
+  const auto me = join({0, 3});
+  script.looks.push_back(from(1, {.call = 1, .phase = "a", .outcome = Outcome::kLate}));
+  const auto late = me->barrier("a", Deadline::never());
+  ASSERT_EQ(reason(late), "coord/late-ranks");
+  EXPECT_EQ(late.error().message().find("rank 2 did not come to barrier 'a' before the deadline of "
+                                        "rank 1"),
+            0);
+  EXPECT_EQ(script.looked, 2) << "one more look at everybody";
 }
 
 TEST_F(MeetingTest, AnAnswerInTheGraceCounts) {
@@ -170,7 +181,7 @@ TEST_F(MeetingTest, ARankWhoseChannelFailsTellsTheOthersWhy) {
   const auto me = join({1, 2});
   script.looks.push_back(Error(Code::kPermissionDenied, "fs/permission", "permission denied"));
   const auto failed = me->barrier("a", in(seconds(5)));
-  EXPECT_EQ(reason(failed), "coord/rank-failed");
+  ASSERT_EQ(reason(failed), "coord/rank-failed");
   EXPECT_EQ(failed.error().message(), "rank 1 failed: permission denied");
   ASSERT_EQ(script.sent.size(), 2);
   EXPECT_EQ(script.sent[1].text, "permission denied");

@@ -72,7 +72,7 @@ TEST(OpenCoordinator, IsAloneWithoutARendezvous) {
 
 TEST(OpenCoordinator, NeedsAPlaceToMeetForSeveralRanks) {
   const auto opened = open_coordinator({.place = Place{1, 2}});
-  EXPECT_EQ(reason(opened), "coord/no-rendezvous");
+  ASSERT_EQ(reason(opened), "coord/no-rendezvous");
   EXPECT_NE(opened.error().message().find("rank 1 of 2"), std::string::npos);
 }
 

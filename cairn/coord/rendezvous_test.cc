@@ -231,7 +231,7 @@ TEST(Rendezvous, ARankThatFindsAnOldVerdictWaitsForItsOwnRank0) {
   put_back(*store, leftovers(store, 2, 1));
   const auto one = must(open_rendezvous(store, {1, 2}, clock));
   const auto late = one->barrier("old", Deadline::in(std::chrono::seconds(9), clock));
-  EXPECT_EQ(reason(late), "coord/late-ranks");
+  ASSERT_EQ(reason(late), "coord/late-ranks");
   EXPECT_NE(late.error().message().find("from an earlier job"), std::string::npos)
       << late.error().message();
 }
@@ -271,7 +271,7 @@ TEST(Rendezvous, ARankThatWasStartedAnewIsNamed) {
   const auto again = must(open_rendezvous(store, {1, 2}));
   EXPECT_EQ(reason(again->barrier("q", at_once())), "coord/late-ranks");
   const auto result = job[1]->barrier("q", soon_enough());
-  EXPECT_EQ(reason(result), "coord/rank-failed");
+  ASSERT_EQ(reason(result), "coord/rank-failed");
   EXPECT_EQ(result.error().message().find("rank 1 failed: it was started anew, or two"), 0)
       << result.error().message();
 }
@@ -299,7 +299,7 @@ TEST(Rendezvous, ARankThatComesAfterTheFirstCallFailedHearsOfIt) {
     if (!early) one = must(open_rendezvous(store, {1, 2}));
     EXPECT_EQ(reason(zero->barrier("p", at_once())), "coord/late-ranks");
     const auto result = one->barrier("p", Deadline::never());
-    EXPECT_EQ(reason(result), "coord/late-ranks");
+    ASSERT_EQ(reason(result), "coord/late-ranks");
     EXPECT_EQ(result.error().message().find("rank 1 did not come"), 0);
   }
 }
@@ -308,7 +308,7 @@ TEST(Rendezvous, RefusesFilesThatAreNoMessages) {
   const std::shared_ptr<Store> store = storage::make_memory_store();
   must(store->put("verdict", as_bytes("nonsense")));
   const auto refused = open_rendezvous(store, {1, 2});
-  EXPECT_EQ(reason(refused), "coord/bad-message");
+  ASSERT_EQ(reason(refused), "coord/bad-message");
   EXPECT_EQ(refused.error().where(), store->describe("verdict"));
 }
 
@@ -317,7 +317,7 @@ TEST(Rendezvous, AFileThatIsDamagedInACallEndsIt) {
   const auto one = must(open_rendezvous(store, {1, 2}));
   must(store->put("verdict", as_bytes("nonsense")));
   const auto result = one->barrier("p", soon_enough());
-  EXPECT_EQ(reason(result), "coord/rank-failed");
+  ASSERT_EQ(reason(result), "coord/rank-failed");
   EXPECT_NE(result.error().message().find("verdict: this is no message"), std::string::npos);
 }
 

@@ -145,7 +145,7 @@ void names_a_late_rank_and_its_phase(Coordinator& me) {
   must(me.barrier("load", soon_enough()));
   if (me.rank() == 1) return;
   const auto late = me.barrier("save 100", me.rank() == 0 ? short_deadline() : soon_enough());
-  EXPECT_EQ(reason(late), "coord/late-ranks");
+  ASSERT_EQ(reason(late), "coord/late-ranks");
   EXPECT_EQ(late.error().code(), Code::kDeadlineExceeded);
   EXPECT_NE(sentence(late).find("rank 1 did not come to barrier 'save 100' before the deadline: "
                                 "last seen in 'load'"),
@@ -189,7 +189,7 @@ void names_both_phases_when_they_differ(Coordinator& me) {
   must(me.barrier("load", soon_enough()));
   const bool odd = me.rank() == me.count() - 1;
   const auto result = me.barrier(odd ? "save 200" : "save 100", soon_enough());
-  EXPECT_EQ(reason(result), "coord/phase-mismatch");
+  ASSERT_EQ(reason(result), "coord/phase-mismatch");
   EXPECT_EQ(result.error().code(), Code::kFailedPrecondition);
   EXPECT_NE(sentence(result).find("rank 0 is in barrier 'save 100', rank " +
                                   std::to_string(me.count() - 1) + " in barrier 'save 200'"),
@@ -213,7 +213,7 @@ void is_dead_after_an_error_and_says_why(Coordinator& me) {
   EXPECT_EQ(reason(first), "coord/phase-mismatch");
   for (int again = 0; again < 2; ++again) {
     const auto later = me.gather({}, "c", Deadline::never());
-    EXPECT_EQ(reason(later), "coord/dead");
+    ASSERT_EQ(reason(later), "coord/dead");
     EXPECT_EQ(later.error().code(), Code::kFailedPrecondition);
     EXPECT_NE(sentence(later).find(sentence(first)), std::string::npos);
   }

@@ -46,10 +46,12 @@ class Job:
             assert process.answer() == {"rank": rank, "count": count}
 
     def all(self, operation, phase, seconds=LONG, ranks=None):
-        """The answers by rank; each rank sends its own number."""
+        """The answers by rank; each rank sends its own number. The deadline is that of rank 0, which
+        judges; the others have one of their own only where rank 0 takes no part."""
         taking_part = self.ranks if ranks is None else ranks
         for rank in taking_part:
-            self.ranks[rank].call(operation, phase, seconds, str(rank))
+            own = seconds if rank == 0 or 0 not in taking_part else LONG
+            self.ranks[rank].call(operation, phase, own, str(rank))
         return {rank: self.ranks[rank].answer() for rank in taking_part}
 
     def meets(self, phase):
