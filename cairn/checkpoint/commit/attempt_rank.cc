@@ -11,6 +11,7 @@
 
 #include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/commit/told_error.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/record.h"
 #include "cairn/storage/local/local_store.h"
@@ -23,6 +24,8 @@ using std::chrono::milliseconds;
 
 constexpr std::size_t kMaxPhaseBytes = 64 * kKiB;
 constexpr std::size_t kMostNamedRanks = 8;
+/// The phase of a rank that could not even write its report; the error follows.
+constexpr std::string_view kFailedPhase = "failed: ";
 /// How often those who should live are looked after.
 constexpr milliseconds kLookAfter{500};
 
@@ -90,9 +93,15 @@ class FileAttemptRank final : public AttemptRank {
 
   Result<void> report(std::string_view stage, const RankReport& report) override {
     const std::string name = report_file(report.rank, stage);
-    CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
-    CAIRN_TRY(dest_.rename(name + ".tmp", name));
-    return dest_.sync(ranks_);
+    const auto done = [&]() -> Result<void> {
+      CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
+      CAIRN_TRY(dest_.rename(name + ".tmp", name));
+      return dest_.sync(ranks_);
+    }();
+    // On a full disk there is still room in the file that says the phase.
+    if (!done && report.failure)
+      return enter(std::string(kFailedPhase) + report.failure->to_string());
+    return done;
   }
 
   Result<void> wait_reports(std::string_view stage, const std::vector<int>& from, Deadline deadline,
@@ -145,20 +154,27 @@ class FileAttemptRank final : public AttemptRank {
   Result<void> abandon(const Error& error) override {
     Outcome outcome;
     outcome.failure = error;
-    const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
-    auto done = [&]() -> Result<void> {
-      CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
-      CAIRN_TRY(dest_.link_exclusive(aside, outcome_file()));
-      return dest_.sync(name_);
-    }();
+    auto done = put_outcome(outcome);
+    if (!done && done.error().code() == Code::kResourceExhausted && options_.rank == 0) {
+      // Nothing is decided, and only rank 0 could decide for it: the data can make room.
+      dest_.remove_tree(name_ + "/new").ignore_error("others may still write there");
+      done = put_outcome(outcome);
+    }
     const bool theirs = !done && (done.error().code() == Code::kAlreadyExists ||
                                   done.error().code() == Code::kNotFound);
-    if (!theirs) return error;
+    if (!theirs) return as_told(error);
     CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
-    return decided ? *decided : error;
+    return decided ? *decided : as_told(error);
   }
 
  private:
+  Result<void> put_outcome(const Outcome& outcome) const {
+    const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
+    CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
+    CAIRN_TRY(dest_.link_exclusive(aside, outcome_file()));
+    return dest_.sync(name_);
+  }
+
   std::string outcome_file() const { return name_ + "/" + std::string(kOutcomeFile); }
   std::string phase_file(int rank) const { return fmt::format("{}{}.phase", ranks_, rank); }
   std::string report_file(int rank, std::string_view stage) const {
@@ -246,6 +262,10 @@ class FileAttemptRank final : public AttemptRank {
     std::vector<std::string> waited_for;
     for (const auto& [rank, sighting] : seen) {
       if (!missing.contains(rank)) continue;
+      if (sighting.phase.starts_with(kFailedPhase)) {
+        return Error(Code::kCancelled, "ranks/failed", sighting.phase)
+            .in(fmt::format("rank {}", rank));
+      }
       waited_for.push_back(fmt::format("rank {} (phase '{}')", rank, sighting.phase));
       if (sighting.dead) dead.push_back(waited_for.back());
     }

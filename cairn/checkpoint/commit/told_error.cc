@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/told_error.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace cairn::inline checkpoint {
@@ -14,25 +16,43 @@ std::optional<Code> code_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+/// Reasons that keep their name on the way: those that callers of a job match on.
+constexpr const char* kKnownReasons[] = {
+    "ranks/late",          "ranks/died",          "ranks/gone",       "ranks/failed",
+    "save/ranks-disagree", "load/ranks-disagree", "storage/no-space", "load/checksum"};
+
+const char* known_reason(std::string_view reason) {
+  const auto found = std::ranges::find(kKnownReasons, reason);
+  return found != std::end(kKnownReasons) ? *found : nullptr;
+}
+
 }  // namespace
 
 Json error_to_json(const Error& error) {
-  const std::string text = error.reason() == "ranks/failed"
-                               ? error.to_string()
-                               : fmt::format("{} [{}]", error.to_string(), error.reason());
-  return Json::Object{{"code", code_name(error.code())}, {"message", text}};
+  const bool known = known_reason(error.reason()) != nullptr;
+  return Json::Object{
+      {"code", code_name(error.code())},
+      {"reason", error.reason()},
+      {"message",
+       known ? error.to_string() : fmt::format("{} [{}]", error.to_string(), error.reason())}};
 }
 
 std::optional<Error> error_from_json(const Json& json) {
-  const Json* code = json.find("code");
-  const Json* message = json.find("message");
-  if (code == nullptr || code->text() == nullptr || message == nullptr ||
-      message->text() == nullptr) {
+  const auto text = [&](const char* name) -> const std::string* {
+    const Json* member = json.find(name);
+    return member != nullptr ? member->text() : nullptr;
+  };
+  if (text("code") == nullptr || text("reason") == nullptr || text("message") == nullptr)
     return std::nullopt;
-  }
-  const auto known = code_from_name(*code->text());
-  if (!known) return std::nullopt;
-  return Error(*known, "ranks/failed", *message->text());
+  const auto code = code_from_name(*text("code"));
+  if (!code) return std::nullopt;
+  const char* reason = known_reason(*text("reason"));
+  return Error(*code, reason != nullptr ? reason : "ranks/failed", *text("message"));
+}
+
+Error as_told(const Error& error) {
+  const auto told = error_from_json(error_to_json(error));
+  return told ? *told : error;
 }
 
 }  // namespace cairn::inline checkpoint

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error as one process tells it to others in a file: code and sentence, with the token in
-// brackets.
+// An error as one process tells it to others in a file.
 #pragma once
 
 #include <optional>
@@ -11,8 +10,10 @@
 namespace cairn::inline checkpoint {
 
 Json error_to_json(const Error& error);
-/// Its reason is ranks/failed: tokens are static, and only the text of this one is known. Nothing
-/// if `json` is no such error.
+/// Tokens are static: one that is none of a few known ones becomes ranks/failed, and stands in the
+/// sentence. Nothing if `json` is no such error.
 std::optional<Error> error_from_json(const Json& json);
+/// As the others hear it.
+Error as_told(const Error& error);
 
 }  // namespace cairn::inline checkpoint
