@@ -46,8 +46,8 @@ class Job:
             assert process.answer() == {"rank": rank, "count": count}
 
     def all(self, operation, phase, seconds=LONG, ranks=None):
-        """The answers by rank; each rank sends its own number. The deadline is that of rank 0, which
-        judges; the others have one of their own only where rank 0 takes no part."""
+        """The answers by rank; each rank sends its own number. The deadline is that of rank 0,
+        which judges; the others have one of their own only where rank 0 takes no part."""
         taking_part = self.ranks if ranks is None else ranks
         for rank in taking_part:
             own = seconds if rank == 0 or 0 not in taking_part else LONG

@@ -1,142 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of real processes save on one layout and load on another; some ranks are killed or stopped."""
+"""Real processes save on one layout and load on another; some are killed or stopped."""
 
 import json
 import os
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 import numpy
 import pytest
-
-PROBE = Path(os.environ["CAIRN_BIN"]) / "cairn_job_probe"
-LONG = 60
-SHORT = 2
-SHAPES = {"rows": (48, 40), "columns": (40, 48), "both": (48, 96), "large": (24, 100_000), "all": (7,)}
-RULES = [["rows|large", ["x"]], ["columns", [None, "x"]], ["both", ["x", "y"]], [".*", []]]
-
-
-def whole(key, step):
-    shape = SHAPES[key]
-    return numpy.arange(step, step + numpy.prod(shape), dtype=numpy.int32).reshape(shape)
-
-
-class Job:
-    """Processes that meet in a directory, each told what to do one line at a time."""
-
-    def __init__(self, directory, count, ranks=None):
-        self.ranks = {}
-        for rank in range(count) if ranks is None else ranks:
-            environment = os.environ | {"RANK": str(rank), "WORLD_SIZE": str(count)}
-            self.ranks[rank] = subprocess.Popen([PROBE, directory], env=environment, text=True,
-                                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def tell(self, order, special=None):
-        for rank, process in self.ranks.items():
-            line = order | ((special or {}).get(rank, {}))
-            process.stdin.write(json.dumps(line) + "\n")
-            process.stdin.flush()
-
-    def answers(self, ranks=None):
-        return {rank: json.loads(self.ranks[rank].stdout.readline())
-                for rank in (self.ranks if ranks is None else ranks)}
-
-    def do(self, order, special=None):
-        self.tell(order, special)
-        return self.answers()
-
-    def end(self):
-        for process in self.ranks.values():
-            process.send_signal(signal.SIGCONT)
-            process.kill()
-            process.wait()
-            process.stdin.close()
-            process.stdout.close()
-
-
-@pytest.fixture
-def start(tmp_path):
-    jobs = []
-
-    def run(count, ranks=None):
-        jobs.append(Job("alone" if count == 1 else tmp_path / f"meet{len(jobs)}", count, ranks))
-        return jobs[-1]
-
-    yield run
-    for job in jobs:
-        job.end()
-
-
-def saving(path, step, mesh, layout="zarr2", seconds=LONG):
-    return {"do": "save", "path": str(path), "step": step, "mesh": mesh, "layout": layout,
-            "seconds": seconds}
-
-
-def loading(path, mesh, out, rules=None):
-    out.mkdir()
-    names = [name for name, _ in mesh]
-    usable = rules or [[regex, [axis if axis in names else None for axis in spec]]
-                       for regex, spec in RULES]
-    return {"do": "load", "path": str(path), "mesh": mesh, "rules": usable, "out": str(out)}
-
-
-def check_boxes(answers, expected):
-    """Every box that a rank got is that slice of the whole array, and together they cover it."""
-    covered = {}
-    for rank, answer in answers.items():
-        assert "boxes" in answer, (rank, answer)
-        for box in answer["boxes"]:
-            array = expected[box["key"]]
-            index = tuple(slice(b, e) for b, e in zip(box["begin"], box["end"]))
-            shape = [e - b for b, e in zip(box["begin"], box["end"])]
-            found = numpy.fromfile(box["file"], dtype=array.dtype).reshape(shape)
-            numpy.testing.assert_array_equal(found, array[index])
-            covered.setdefault(box["key"], numpy.zeros(array.shape, bool))[index] = True
-    assert covered.keys() == expected.keys()
-    assert all(mask.all() for mask in covered.values())
-
-
-def numbers(step):
-    return {key: whole(key, step) for key in SHAPES}
-
+from jobs import PROBE, SHAPES, SHORT, check_boxes, loading, numbers, saving
 
 LOADS = [(8, [["x", 2], ["y", 4]]), (8, [["x", 1], ["y", 8]]), (4, [["x", 4], ["y", 1]]),
          (3, [["x", 1], ["y", 3]]), (2, [["y", 2], ["x", 4]]), (1, [["x", 1]])]
 
 
 @pytest.mark.parametrize("layout", ["zarr2", "safetensors"])
-def test_saved_by_eight_and_loaded_by_others(start, tmp_path, layout):
+def test_saved_by_eight_and_loaded_by_others(start_job, tmp_path, layout):
     path = tmp_path / "c"
-    answers = start(8).do(saving(path, 5, [["x", 8]], layout))
+    answers = start_job(8).do(saving(path, 5, [["x", 8]], layout))
     assert all("bytes" in answer for answer in answers.values()), answers
     total = 4 * sum(int(numpy.prod(shape)) for shape in SHAPES.values())
     assert sum(answer["bytes"] for answer in answers.values()) == total
     assert max(answer["bytes"] for answer in answers.values()) < 1.1 * total / 8 + 2**20
     for n, (ranks, mesh) in enumerate(LOADS):
         order = loading(path, mesh, tmp_path / f"out{n}")
-        check_boxes(start(ranks).do(order), numbers(5))
+        check_boxes(start_job(ranks).do(order), numbers(5))
 
 
 def failed(answers, *words):
     """All of them got one error, with these words in it."""
     texts = {answer.get("message") for answer in answers.values()}
-    assert len(texts) == 1, answers
+    assert len(texts) == 1, "\n".join(map(str, texts))
     text = texts.pop()
     assert text and all(word in text for word in words), text
 
 
 @pytest.fixture
-def saved(start, tmp_path):
+def saved(start_job, tmp_path):
     """A checkpoint that must outlive what goes wrong, and a check that it did."""
     path = tmp_path / "c"
-    job = start(4)
+    job = start_job(4)
     assert all("bytes" in a for a in job.do(saving(path, 1, [["x", 4]])).values())
 
     def intact(step=1):
         out = tmp_path / f"intact{len(list(tmp_path.iterdir()))}"
-        check_boxes(start(1).do(loading(path, [["x", 1]], out)), numbers(step))
+        check_boxes(start_job(1).do(loading(path, [["x", 1]], out)), numbers(step))
 
     return path, job, intact
 
@@ -144,7 +53,7 @@ def saved(start, tmp_path):
 # Every few operations from the first to beyond the last of a rank's save.
 @pytest.mark.parametrize("rank", [0, 2])
 @pytest.mark.parametrize("operation", [0, 5, 12, 20, 35, 60, 90])
-def test_a_killed_rank_fails_the_save_of_all(start, saved, rank, operation):
+def test_a_killed_rank_fails_the_save_of_all(start_job, saved, rank, operation):
     path, job, intact = saved
     job.tell(saving(path, 2, [["x", 4]], seconds=SHORT), {rank: {"operation": operation}})
     others = [r for r in range(4) if r != rank]
@@ -160,7 +69,7 @@ def test_a_killed_rank_fails_the_save_of_all(start, saved, rank, operation):
     text = next(iter(answers.values()))["message"]
     assert "phase '" in text or "last seen in '" in text, text
     intact()
-    again = start(4)
+    again = start_job(4)
     assert all("bytes" in a for a in again.do(saving(path, 3, [["x", 4]])).values())
     intact(3)
 
@@ -178,8 +87,8 @@ def test_a_stopped_rank_is_late_by_name(saved, rank):
     intact()
 
 
-def test_a_rank_that_never_comes_is_named(start, tmp_path):
-    job = start(4, [0, 1, 3])
+def test_a_rank_that_never_comes_is_named(start_job, tmp_path):
+    job = start_job(4, [0, 1, 3])
     answers = job.do(saving(tmp_path / "c", 1, [["x", 4]], seconds=SHORT))
     failed(answers, "rank 2")
     assert not (tmp_path / "c").exists() or not any(
@@ -203,14 +112,14 @@ def test_ranks_at_another_step_are_told(saved):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_full_disk_fails_the_save_of_all(start, tmp_path):
+def test_a_full_disk_fails_the_save_of_all(start_job, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", disk])
     if mounted.returncode != 0:
         pytest.skip("mounting is not allowed here")
     try:
-        answers = start(4).do(saving(disk / "c", 1, [["x", 4]]))
+        answers = start_job(4).do(saving(disk / "c", 1, [["x", 4]]))
         failed(answers, "rank ", "no space")
         assert not (disk / "c" / "cairn.json").exists()
     finally:
@@ -231,14 +140,15 @@ def mpirun(count, *orders):
     return dict(enumerate(json.loads(line) for line in done.stdout.splitlines()))
 
 
-def test_mpi_ranks_save_and_load(build, start, tmp_path):
+def test_mpi_ranks_save_and_load(build, start_job, tmp_path):
     if "CAIRN_SANITIZE:STRING=\n" not in (build / "CMakeCache.txt").read_text():
         pytest.skip("OpenMPI does not stand sanitizers")
     path = tmp_path / "c"
     mpirun(8, saving(path, 6, [["x", 8]]))
     for n, (ranks, mesh) in enumerate(LOADS):
         check_boxes(mpirun(ranks, loading(path, mesh, tmp_path / f"out{n}")), numbers(6))
-    check_boxes(start(1).do(loading(path, [["x", 1]], tmp_path / "alone")), numbers(6))
+    check_boxes(start_job(1).do(loading(path, [["x", 1]], tmp_path / "alone")), numbers(6))
     for ranks in (1, 2, 4):
         mpirun(ranks, saving(path, ranks, [["x", ranks]], "safetensors"))
-        check_boxes(start(2).do(loading(path, [["x", 2]], tmp_path / f"by{ranks}")), numbers(ranks))
+        order = loading(path, [["x", 2]], tmp_path / f"by{ranks}")
+        check_boxes(start_job(2).do(order), numbers(ranks))

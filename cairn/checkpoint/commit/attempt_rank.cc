@@ -70,7 +70,11 @@ class FileAttemptRank final : public AttemptRank {
           pieces_, storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/pieces"), ours));
       return {};
     }();
-    if (!opened && opened.error().code() == Code::kNotFound) return gone();
+    if (!opened && opened.error().code() == Code::kNotFound) {
+      // It may have been abandoned before this rank came.
+      CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
+      return decided && !*decided ? *decided : gone();
+    }
     CAIRN_TRY(opened);
     return enter("begin");
   }
