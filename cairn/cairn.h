@@ -9,6 +9,7 @@
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/save/save.h"
+#include "cairn/checkpoint/serialize_leaves.h"
 #include "cairn/checkpoint/version.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/sharding/partition_rules.h"

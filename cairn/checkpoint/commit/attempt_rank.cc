@@ -76,13 +76,18 @@ class FileAttemptRank final : public AttemptRank {
       return decided && !*decided ? *decided : gone();
     }
     CAIRN_TRY(opened);
-    return enter("begin");
+    enter("begin");
+    return {};
   }
 
   storage::Store& data() override { return *data_; }
   storage::Store& pieces() override { return *pieces_; }
 
-  Result<void> enter(std::string_view phase) override {
+  void enter(std::string_view phase) override {
+    write_phase(phase).ignore_error("no reason to give up a save");
+  }
+
+  Result<void> write_phase(std::string_view phase) const {
     const ProcessName self = this_process();
     const std::string text = dump_json(Json::Object{{"phase", phase},
                                                     {"time", format_timestamp(clock_.wall())},
@@ -104,7 +109,7 @@ class FileAttemptRank final : public AttemptRank {
     }();
     // On a full disk there is still room in the file that says the phase.
     if (!done && report.failure)
-      return enter(std::string(kFailedPhase) + report.failure->to_string());
+      return write_phase(std::string(kFailedPhase) + report.failure->to_string());
     return done;
   }
 

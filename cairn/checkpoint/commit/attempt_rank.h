@@ -43,8 +43,9 @@ class AttemptRank {
   virtual storage::Store& data() = 0;
   virtual storage::Store& pieces() = 0;
 
-  /// What this rank does now, for those who wait for it and for people who look.
-  virtual Result<void> enter(std::string_view phase) = 0;
+  /// What this rank does now, for those who wait for it and for people who look: as well as it can
+  /// be said, on a full disk perhaps not.
+  virtual void enter(std::string_view phase) = 0;
   /// Everything that the report speaks of is durable before.
   virtual Result<void> report(std::string_view stage, const RankReport& report) = 0;
 

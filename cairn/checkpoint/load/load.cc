@@ -120,6 +120,13 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   return ready;
 }
 
+Result<Tree> call_back(Tree tree, const LeafCallback& callback) {
+  return map_leaves(std::move(tree), [&](const KeyPath& path, const Leaf& leaf) -> Result<Leaf> {
+    const auto* array = std::get_if<ShardedArray>(&leaf);
+    return array != nullptr ? callback(path, *array) : leaf;
+  });
+}
+
 Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime,
                            const SharedReader& share) {
   CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
@@ -131,6 +138,9 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
   report_arrays(prefix, ready.work, loaded.report);
   CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)
                                             : build_tree(prefix, options, ready.work));
+  if (options.callback) {
+    CAIRN_TRY_ASSIGN(loaded.tree, call_back(std::move(loaded.tree), options.callback));
+  }
   loaded.metadata = prefix.manifest.metadata;
   loaded.extras = prefix.manifest.extras;
   return loaded;
@@ -140,15 +150,20 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
 
 Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
                          const LoadOptions& options, Runtime& runtime) {
-  std::vector<BoxTarget> targets;
-  targets.reserve(work.which.size());
-  for (std::size_t n = 0; n < work.which.size(); ++n) {
-    const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
-    for (const Shard& shard : work.destinations[n].shards())
-      targets.push_back({{&array, work.destinations[n].box_of(shard)}, shard.data});
+  const std::size_t count = work.which.size();
+  const std::size_t batch =
+      options.chunk_size == 0 ? std::max<std::size_t>(count, 1) : options.chunk_size;
+  for (std::size_t first = 0; first < count; first += batch) {
+    std::vector<BoxTarget> targets;
+    for (std::size_t n = first; n < std::min(first + batch, count); ++n) {
+      const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
+      for (const Shard& shard : work.destinations[n].shards())
+        targets.push_back({{&array, work.destinations[n].box_of(shard)}, shard.data});
+    }
+    CAIRN_TRY(read_boxes(*prefix.store, std::move(targets),
+                         {.check = options.check, .progress = options.progress}, runtime));
   }
-  return read_boxes(*prefix.store, std::move(targets),
-                    {.check = options.check, .progress = options.progress}, runtime);
+  return {};
 }
 
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,

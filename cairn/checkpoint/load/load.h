@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,10 @@
 #include "cairn/tree/tree.h"
 
 namespace cairn::inline checkpoint {
+
+/// Gets each array that was loaded, in the order of leaves and in the caller's thread; what it
+/// returns stands in the tree instead.
+using LeafCallback = std::function<Result<Leaf>(const KeyPath& path, const ShardedArray& array)>;
 
 struct LoadOptions {
   /// Which tree; needed only where there are several.
@@ -41,6 +46,10 @@ struct LoadOptions {
   bool check = true;  ///< CRC of every block that is read
   /// With several ranks: longest time until all of them are done.
   std::chrono::nanoseconds timeout = std::chrono::hours(2);
+  LeafCallback callback = {};
+  /// Arrays that are read at a time; the next batch begins when the last has landed, and progress
+  /// counts each by itself. 0: all at once.
+  std::size_t chunk_size = 0;
   bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
   ProgressSink progress = {};
 };

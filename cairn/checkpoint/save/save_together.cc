@@ -111,16 +111,16 @@ class JointSave {
     CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
     if (options_.enable_validation && runtime_.rank() == 0)
       CAIRN_TRY(hash_trees(*trees_, runtime_));
-    CAIRN_TRY(rank_->enter("writing"));
+    rank_->enter("writing");
     CAIRN_TRY_ASSIGN(writers_,
                      make_writers(*trees_, {&rank_->data(), &rank_->pieces()}, options_, runtime_));
     CAIRN_TRY(write_jobs(writers_, &ArrayWriter::jobs, options_.progress, runtime_));
     CAIRN_TRY(tell(kWritten));
     const auto busy = [](const auto& writer) { return !writer->late_jobs().empty(); };
     if (std::ranges::none_of(writers_, busy)) return {};
-    CAIRN_TRY(rank_->enter("waiting for pieces"));
+    rank_->enter("waiting for pieces");
     CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, {}));
-    CAIRN_TRY(rank_->enter("putting tensors together"));
+    rank_->enter("putting tensors together");
     CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, {}, runtime_));
     return tell(kAssembled);
   }
@@ -130,14 +130,15 @@ class JointSave {
     RankReport told;
     told.rank = runtime_.rank();
     CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_));
-    CAIRN_TRY(rank_->enter("syncing"));
+    rank_->enter("syncing");
     CAIRN_TRY(rank_->data().sync());
     CAIRN_TRY(rank_->pieces().sync());
     for (const auto& ranges : told.sums) {
       for (const SummedRange& range : ranges) report_.written_bytes += range.end - range.begin;
     }
     CAIRN_TRY(rank_->report(stage, told));
-    return rank_->enter("waiting for the others");
+    rank_->enter("waiting for the others");
+    return {};
   }
 
   Result<SaveReport> commit() {
@@ -153,7 +154,7 @@ class JointSave {
     auto done = [&]() -> Result<void> {
       CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, take));
       CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers(), deadline_, take));
-      CAIRN_TRY(rank_->enter("committing"));
+      rank_->enter("committing");
       CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
                                                    *attempt_, options_));
       finished.report.path = report_.path;
