@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cairn/checkpoint/commit/attempt_files.h"
+#include "cairn/checkpoint/commit/rank_report.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/manifest.h"
 #include "cairn/checkpoint/record.h"
@@ -38,6 +39,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const auto attempt = cairn::parse_attempt_file(text)) {
     require(cairn::parse_attempt_file(cairn::dump_attempt_file(*attempt)).has_value());
+  }
+  if (const auto report = cairn::parse_rank_report(text)) {
+    const auto again = cairn::parse_rank_report(cairn::dump_rank_report(*report));
+    require(again.has_value());
+    require(again->sums == report->sums);
   }
   if (const auto outcome = cairn::parse_outcome(text)) {
     require(cairn::parse_outcome(cairn::dump_outcome(*outcome)).has_value());
