@@ -11,7 +11,7 @@ import numpy
 
 PROBE = Path(os.environ["CAIRN_BIN"]) / "cairn_job_probe"
 LONG = 60
-SHORT = 2
+SHORT = 4
 SHAPES = {"rows": (48, 40), "columns": (40, 48), "both": (48, 96), "large": (24, 100_000),
           "all": (7,)}
 RULES = [["rows|large", ["x"]], ["columns", [None, "x"]], ["both", ["x", "y"]], [".*", []]]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/load/load_together.h"
 
-#include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <utility>
 
@@ -153,7 +153,8 @@ class JointLoad {
     if (runtime_.rank() == 0) {
       for (const ShardedArray& array : arrays) bytes += as_text(array.array().bytes());
     }
-    const std::uint64_t all = std::stoull(expected);
+    std::uint64_t all = 0;
+    std::from_chars(expected.data(), expected.data() + expected.size(), all);
     std::string heard;
     for (std::uint64_t at = 0; at < all; at += kMessageBytes) {
       CAIRN_TRY_ASSIGN(
@@ -168,10 +169,9 @@ class JointLoad {
     }
     std::size_t at = 0;
     for (const ShardedArray& array : arrays) {
-      for (Array to : {array.array()}) {
-        std::memcpy(to.mutable_data(), heard.data() + at, to.nbytes());
-        at += to.nbytes();
-      }
+      Array to = array.array();
+      std::memcpy(to.mutable_data(), heard.data() + at, to.nbytes());
+      at += to.nbytes();
     }
     return {};
   }

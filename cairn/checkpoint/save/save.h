@@ -28,7 +28,8 @@ struct SaveOptions {
   std::optional<format::CodecSpec> codec = {};
   /// Cast floats to this type, rounded to nearest even; nothing: bit for bit.
   std::optional<DType> float_dtype = {};
-  /// Store a SHA-256 of each array beside the checksums that are always there.
+  /// Store a SHA-256 of each array beside the checksums that are always there; with several ranks,
+  /// of those that rank 0 holds whole.
   bool enable_validation = false;
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk
   std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
