@@ -65,6 +65,7 @@ Json array_to_json(const OpenedPrefix& prefix, std::size_t i) {
   if (!array.sums.empty()) json.set("stored_bytes", stored_bytes(array));
   if (array.cast_from) json.set("cast_from", dtype_name(*array.cast_from));
   if (!array.sha256.empty()) json.set("sha256", array.sha256);
+  if (array.spec) json.set("spec", array.spec->to_json());
   return json;
 }
 
@@ -181,7 +182,8 @@ class Picture {
     rows_.push_back({name, std::string(dtype_name(stored.dtype)), to_string(stored.shape),
                      format_bytes(element_bytes(*item.array)),
                      stored.one_object ? "" : counted(stored.chunk_count(), "chunk"),
-                     stored.codec.is_raw() ? "" : stored.codec.name()});
+                     stored.codec.is_raw() ? "" : stored.codec.name(),
+                     item.array->spec ? item.array->spec->to_string() : ""});
   }
 
   void add_folded(std::span<const Item> group, std::size_t level) {
@@ -196,6 +198,16 @@ class Picture {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// ", by 8 ranks on fsdp=4,tp=2"
+std::string on_mesh(const Manifest& manifest) {
+  std::string text;
+  if (manifest.ranks > 1) text += fmt::format(", by {} ranks", manifest.ranks);
+  for (const MeshAxis& axis : manifest.mesh)
+    text += fmt::format("{}{}={}", &axis == &manifest.mesh.front() ? " on " : ",", axis.name,
+                        axis.size);
+  return text;
+}
+
 }  // namespace
 
 int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtime) {
@@ -209,10 +221,11 @@ int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtim
   for (const OpenedPrefix* prefix : *prefixes) {
     const Totals totals = totals_of({prefix});
     terminal.line(fmt::format(
-        "{}  {}{}",
+        "{}  {}{}{}",
         terminal.styled(Style::kBold, prefix->name.empty() ? "(no prefix)" : prefix->name),
         totals.text(),
-        prefix->manifest.step ? fmt::format(", step {}", *prefix->manifest.step) : ""));
+        prefix->manifest.step ? fmt::format(", step {}", *prefix->manifest.step) : "",
+        on_mesh(prefix->manifest)));
     terminal.write(Picture(args.depth).draw(*prefix));
   }
   const Totals totals = totals_of(*prefixes);

@@ -16,13 +16,16 @@ LOADS = [(8, [["x", 2], ["y", 4]]), (8, [["x", 1], ["y", 8]]), (4, [["x", 4], ["
 
 
 @pytest.mark.parametrize("layout", ["zarr2", "safetensors"])
-def test_saved_by_eight_and_loaded_by_others(start_job, tmp_path, layout):
+def test_saved_by_eight_and_loaded_by_others(start_job, command, tmp_path, layout):
     path = tmp_path / "c"
     answers = start_job(8).do(saving(path, 5, [["x", 8]], layout))
     assert all("bytes" in answer for answer in answers.values()), answers
     total = 4 * sum(int(numpy.prod(shape)) for shape in SHAPES.values())
     assert sum(answer["bytes"] for answer in answers.values()) == total
     assert max(answer["bytes"] for answer in answers.values()) < 1.1 * total / 8 + 2**20
+    shown = subprocess.run([command, "show", path], text=True, capture_output=True, check=True)
+    assert "step 5, by 8 ranks on x=8" in shown.stdout
+    assert "P(None, 'x')" in shown.stdout
     for n, (ranks, mesh) in enumerate(LOADS):
         order = loading(path, mesh, tmp_path / f"out{n}")
         check_boxes(start_job(ranks).do(order), numbers(5))
