@@ -223,6 +223,25 @@ TEST(Ranks, LoadByRulesAndAsItWasSaved) {
   load_all({.like = &like});
 }
 
+TEST(Ranks, LoadWholeArraysOnEveryRankUnlessTold) {
+  testing::Random random(18);
+  const Tree tree =
+      Tree::dict({{"small", testing::random_array(random, DType::kFloat32, {8, 6})},
+                  {"large", testing::random_array(random, DType::kFloat32, {300, 100})}});
+  testing::TempDir dir;
+  for (const auto& report : save_by_ranks(3, dir / "c", {}, [&](int) { return tree; }))
+    ASSERT_TRUE(report) << report.error().to_string();
+  testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    const auto loaded = load(dir / "c", {}, runtime);
+    ASSERT_TRUE(loaded) << loaded.error().to_string();
+    EXPECT_EQ(testing::difference(loaded->tree, tree), "");
+    const auto filled = load(dir / "c", {.like = &loaded->tree, .fill = true}, runtime);
+    ASSERT_TRUE(filled) << filled.error().to_string();
+    EXPECT_EQ(testing::difference(filled->tree, tree), "");
+  });
+}
+
 TEST(Ranks, AnErrorOfOneIsEverybodys) {
   testing::Random random(17);
   const Mesh mesh = must(Mesh::over_ranks({{"x", 4}}, 4));

@@ -33,7 +33,8 @@ struct LoadOptions {
   /// Leaves are spread over this mesh, and this rank reads its own boxes alone. Which leaf how: by
   /// `shardings`, else by `partition_rules`, else as `like` has it, else as it was saved where the
   /// mesh has those axes, else on every device; the last is refused on a mesh of several axes
-  /// (load/no-sharding). Nothing: arrays are whole unless `shardings` or `like` say otherwise.
+  /// (load/no-sharding). Nothing: arrays are whole, on every rank, unless `shardings` or `like` say
+  /// otherwise.
   std::optional<Mesh> mesh = {};
   const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
   const ShardingTree* shardings = nullptr;          ///< by key path without prefix

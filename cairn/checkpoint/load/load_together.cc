@@ -21,6 +21,7 @@ constexpr std::uint64_t kMessageBytes = 4 * kMiB;
 
 bool is_small_everywhere(const ShardedArray& array, int ranks) {
   if (array.nbytes() > kSmallArray || !array.whole()) return false;
+  if (array.sharding() == Sharding()) return true;
   const DeviceGroups& groups = array.sharding().groups(array.shape());
   return groups.size() == 1 && groups.ranks(0)->size() == static_cast<std::size_t>(ranks);
 }

@@ -153,6 +153,10 @@ Result<ShardAndGather> make_shard_and_gather_fns(const Mesh& mesh, const SpecTre
 
 Result<ShardedArray> allocate_sharded(DType dtype, const Shape& shape, const Sharding& sharding,
                                       int rank) {
+  if (sharding == Sharding()) {
+    CAIRN_TRY_ASSIGN(auto whole, Array::allocate(dtype, shape));
+    return ShardedArray(std::move(whole));
+  }
   return make_sharded(dtype, shape, sharding, rank,
                       [&](const Box& box) { return Array::allocate(dtype, box.shape()); });
 }

@@ -54,7 +54,8 @@ struct ShardAndGather {
 Result<ShardAndGather> make_shard_and_gather_fns(const Mesh& mesh, const SpecTree& specs);
 
 /// An array as `rank` is to hold it, with memory for its boxes: each once, as a shard of the first
-/// of its devices that hold it. `invalid_argument` as Sharding::check.
+/// of its devices that hold it. An array that is not sharded is whole on every rank.
+/// `invalid_argument` as Sharding::check.
 Result<ShardedArray> allocate_sharded(DType dtype, const Shape& shape, const Sharding& sharding,
                                       int rank);
 
