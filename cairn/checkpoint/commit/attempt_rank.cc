@@ -28,6 +28,8 @@ constexpr std::size_t kMostNamedRanks = 8;
 constexpr std::string_view kFailedPhase = "failed: ";
 /// How often those who should live are looked after.
 constexpr milliseconds kLookAfter{500};
+/// So many of them at once, in turn, so that a storage bears it however many there are.
+constexpr std::size_t kMostLookedAfter = 1024;
 
 /// Pauses that grow, up to what a storage bears that all ranks look at.
 class Backoff {
@@ -118,6 +120,7 @@ class FileAttemptRank final : public AttemptRank {
     std::set<int> missing(from.begin(), from.end());
     Backoff backoff(clock_, options_.ranks);
     auto look_after = clock_.monotonic() + kLookAfter;
+    int last_seen = -1;
     while (true) {
       CAIRN_TRY(collect(stage, missing, take));
       if (missing.empty()) return {};
@@ -125,7 +128,7 @@ class FileAttemptRank final : public AttemptRank {
       if (decided) return *decided;
       const bool late = deadline.passed(clock_);
       if (late || clock_.monotonic() >= look_after) {
-        const auto seen = look_at(missing);
+        const auto seen = look_at(late ? missing : next_of(missing, last_seen));
         // A rank may have reported, and gone, while it was looked at.
         CAIRN_TRY(collect(stage, missing, take));
         CAIRN_TRY(complain(seen, missing, late));
@@ -256,6 +259,17 @@ class FileAttemptRank final : public AttemptRank {
                       *boot->text() == this_process().boot_id;
     sighting.dead = here && rank != options_.rank && locked && !*locked;
     return sighting;
+  }
+
+  // Those of `ranks` whose turn it is after `last`, round and round.
+  static std::set<int> next_of(const std::set<int>& ranks, int& last) {
+    std::set<int> next;
+    for (auto at = ranks.upper_bound(last); next.size() < kMostLookedAfter; ++at) {
+      if (at == ranks.end()) at = ranks.begin();
+      if (!next.insert(*at).second) break;
+      last = *at;
+    }
+    return next;
   }
 
   std::vector<std::pair<int, Sighting>> look_at(const std::set<int>& ranks) const {

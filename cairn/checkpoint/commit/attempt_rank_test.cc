@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/commit/attempt_rank.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "cairn/checkpoint/commit/commit.h"
+#include "cairn/testing/interposed_file_system.h"
+#include "cairn/testing/manual_clock.h"
+#include "cairn/testing/must.h"
+#include "cairn/testing/temp_dir.h"
+
+namespace cairn {
+namespace {
+
+using testing::must;
+
+/// Ranks that do one thing after the other, so that nobody waits, and what each does is counted.
+class Job {
+ public:
+  explicit Job(int ranks) : counts_(static_cast<std::size_t>(ranks)), all_(counts_.size()) {
+    for (std::size_t& count : counts_) {
+      file_systems_.push_back(
+          testing::interpose(storage::posix_file_system(), [&count](std::size_t) { ++count; }));
+    }
+    attempt_ = must(Attempt::begin(*file_systems_[0], clock_, dir_ / "c", {.ranks = ranks}));
+  }
+
+  AttemptRank& join(std::size_t rank) {
+    all_[rank] = must(AttemptRank::join(*file_systems_[rank], clock_,
+                                        {.dest = dir_ / "c",
+                                         .attempt = attempt_->id(),
+                                         .rank = static_cast<int>(rank),
+                                         .ranks = static_cast<int>(all_.size())}));
+    return *all_[rank];
+  }
+  void die(std::size_t rank) { all_[rank].reset(); }
+
+  Result<void> wait_for_all(std::chrono::seconds timeout) {
+    std::vector<int> from(all_.size());
+    std::iota(from.begin(), from.end(), 0);
+    return all_[0]->wait_reports("written", from, Deadline::in(timeout, clock_),
+                                 [](const RankReport&) { return Result<void>(); });
+  }
+  Attempt& attempt() { return *attempt_; }
+  Clock::Mono now() const { return clock_.monotonic(); }
+  std::size_t operations(std::size_t rank) const { return counts_[rank]; }
+
+ private:
+  testing::TempDir dir_;
+  testing::ManualClock clock_;
+  std::vector<std::size_t> counts_;
+  std::vector<std::unique_ptr<storage::FileSystem>> file_systems_;
+  std::unique_ptr<Attempt> attempt_;
+  std::vector<std::unique_ptr<AttemptRank>> all_;
+};
+
+struct Operations {
+  std::size_t first;
+  std::size_t last;
+};
+
+Operations operations_of_a_save(std::size_t ranks) {
+  Job job(static_cast<int>(ranks));
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    AttemptRank& me = job.join(rank);
+    RankReport report;
+    report.rank = static_cast<int>(rank);
+    must(me.report("written", report));
+  }
+  must(job.wait_for_all(std::chrono::seconds(1)));
+  must(job.attempt().commit({}));
+  return {job.operations(0), job.operations(ranks - 1)};
+}
+
+TEST(AttemptRank, OnlyRankZeroHasMoreToDoWhenThereAreMoreRanks) {
+  const Operations two = operations_of_a_save(2);
+  const Operations eight = operations_of_a_save(8);
+  const Operations thirty_two = operations_of_a_save(32);
+  EXPECT_EQ(two.last, eight.last);
+  EXPECT_EQ(two.last, thirty_two.last);
+  // Of each rank: its report is read, it and the file of its phase are removed.
+  const std::size_t each = (eight.first - two.first) / 6;
+  EXPECT_LE(each, 7u);
+  EXPECT_EQ(thirty_two.first - two.first, 30 * each);
+}
+
+TEST(AttemptRank, LooksAfterManyInTurnAndFindsTheOneThatDied) {
+  Job job(4000);
+  job.join(0);
+  job.join(3500);
+  job.die(3500);
+  const auto start = job.now();
+  const auto waited = job.wait_for_all(std::chrono::hours(1));
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().reason(), "ranks/died");
+  EXPECT_NE(waited.error().to_string().find("rank 3500"), std::string::npos);
+  EXPECT_LT(job.now() - start, std::chrono::seconds(30));
+}
+
+TEST(AttemptRank, LooksAfterABoundedNumberAtATime) {
+  const auto operations = [](int ranks) {
+    Job job(ranks);
+    job.join(0);
+    const auto waited = job.wait_for_all(std::chrono::seconds(60));
+    EXPECT_EQ(testing::reason(waited), "ranks/late");
+    // At the end all are looked at.
+    return job.operations(0) - static_cast<std::size_t>(ranks);
+  };
+  EXPECT_LE(operations(4000), operations(1100));
+}
+
+}  // namespace
+}  // namespace cairn
