@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostChunksPerBox = 16;
 // Arrays on several devices get so many chunks along each of their two longest dimensions, as long
 // as a chunk keeps at least this size.
 constexpr Index kReshardParts = 8;
-constexpr std::uint64_t kSmallestReshardChunk = kBlockBytes;
+constexpr std::uint64_t kSmallestReshardChunk = 256 * kKiB;
 
 std::uint64_t bytes_of(const Shape& shape, std::size_t item_size) {
   std::uint64_t bytes = item_size;

@@ -27,7 +27,7 @@ struct PlanOptions {
 /// A chunk shape that no two boxes share and that is at most `chunk_bytes` large if it can be:
 /// every cut between boxes falls between chunks. Where boxes leave a dimension whole, chunks may
 /// hang over its end; elsewhere they divide the box. Arrays that lie on several devices are cut
-/// along their two longest dimensions, into chunks of 1 MiB and more, so that other meshes read
+/// along their two longest dimensions, into chunks of 256 KiB and more, so that other meshes read
 /// little that they do not need. `invalid_argument` (plan/uneven-cuts): the
 /// cuts force many chunks under 64 KiB. REQUIRES: sharding.check(shape).
 Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,

@@ -6,12 +6,17 @@
 #include <gtest/gtest.h>
 
 #include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/load/load_plan.h"
+#include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/save.h"
+#include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 
 namespace cairn {
 namespace {
+
+using testing::must;
 
 // Cuts every dimension at random multiples of a step, and makes the grid of boxes.
 std::vector<Placement> random_grid(testing::Random& random, const Shape& shape, Index step) {
@@ -93,6 +98,58 @@ TEST(SavePlan, RefusesCutsThatMakeTinyChunks) {
   ASSERT_FALSE(chunk);
   EXPECT_EQ(chunk.error().reason(), "plan/uneven-cuts");
   EXPECT_NE(chunk.error().message().find("safetensors"), std::string::npos);
+}
+
+/// Bytes that all ranks together read, checksums included, for each that they need.
+double read_per_needed(const Shape& shape, const Sharding& saved, const Sharding& loaded) {
+  PlanOptions options;
+  options.layout = kZarr2Layout;
+  const auto planned = must(plan_array(KeyPath({"w"}), DType::kBfloat16, shape, saved, options));
+  const std::uint64_t bytes = planned.stored.chunk_bytes();
+  const std::uint64_t blocks = block_count(bytes, kBlockBytes) * planned.stored.chunk_count();
+  const ManifestArray array{
+      planned.path,
+      planned.stored,
+      {},
+      must(ChunkSums::make(kBlockBytes,
+                           std::vector<std::uint64_t>(planned.stored.chunk_count(), bytes),
+                           std::vector<std::uint32_t>(blocks))),
+      {}};
+  std::uint64_t read = 0;
+  std::uint64_t needed = 0;
+  for (std::size_t at = 0; at < loaded.device_count(); ++at) {
+    const LoadPlan plan = plan_load({{&array, loaded.box(at, shape)}}, true);
+    read += plan.bytes;
+    needed += plan.wanted_bytes;
+  }
+  return static_cast<double>(read) / static_cast<double>(needed);
+}
+
+TEST(SavePlan, OtherLayoutsReadLittleThatTheyDoNotNeed) {
+  const auto on = [](const std::vector<MeshAxis>& axes, const PartitionSpec& spec) -> Sharding {
+    return must(NamedSharding::make(must(Mesh::over_ranks(axes, 1)), spec));
+  };
+  const Sharding rows = on({{"x", 8}}, {{"x"}});
+  const Sharding columns = on({{"x", 8}}, {{}, {"x"}});
+  const Sharding both = on({{"x", 2}, {"y", 4}}, {{"x"}, {"y"}});
+  const Sharding three = on({{"x", 3}}, {{}, {"x"}});
+  struct Case {
+    Shape shape;
+    Sharding saved;
+    Sharding loaded;
+    double most;
+  };
+  const Case cases[] = {
+      {{3072, 3072}, rows, rows, 1.0},     {{3072, 3072}, rows, columns, 1.0},
+      {{3072, 3072}, columns, rows, 1.0},  {{3072, 3072}, rows, both, 1.0},
+      {{3072, 3072}, both, columns, 1.0},  {{3072, 3072}, rows, three, 1.3},
+      {{24576, 3072}, rows, columns, 1.0}, {{4096, 11008}, rows, columns, 1.0},
+      {{24, 1536, 768}, rows, three, 1.5}, {{2048, 2048}, rows, columns, 2.0},
+  };
+  for (const Case& test : cases) {
+    EXPECT_LE(read_per_needed(test.shape, test.saved, test.loaded), test.most)
+        << to_string(test.shape) << " case " << &test - cases;
+  }
 }
 
 TEST(SavePlan, NamesTheLeafOfATypeThatTheLayoutDoesNotHave) {
