@@ -10,9 +10,10 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-auto place_of(const SummedRange& range) {
+// Not a function, so that sorting need not call it.
+constexpr auto kPlaceOf = [](const SummedRange& range) {
   return std::tuple(range.array, range.chunk, range.begin);
-}
+};
 
 Error sums_error(const char* reason, const ManifestArray& array, std::uint64_t chunk,
                  std::string_view what) {
@@ -77,7 +78,7 @@ class ArraySums {
 }  // namespace
 
 Result<void> join_sums(std::vector<SummedRange> ranges, std::vector<ManifestArray>& arrays) {
-  std::ranges::sort(ranges, {}, place_of);
+  std::ranges::sort(ranges, {}, kPlaceOf);
   auto next = ranges.begin();
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     ArraySums sums(arrays[i]);
