@@ -7,16 +7,6 @@ namespace cairn::inline array {
 
 namespace {
 
-Shape index_at(const Shape& shape, std::uint64_t position) {
-  Shape index(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0;) {
-    const auto size = static_cast<std::uint64_t>(shape[d]);
-    index[d] = static_cast<Index>(position % size);
-    position /= size;
-  }
-  return index;
-}
-
 // The largest box that starts at `begin` and does not run past `end`: whole along some inner
 // dimensions, several steps along the next one, one step along the rest.
 Box box_from(const Shape& shape, std::uint64_t begin, std::uint64_t end) {
@@ -43,6 +33,16 @@ std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::
     begin += boxes.back().elements();
   }
   return boxes;
+}
+
+Shape index_at(const Shape& shape, std::uint64_t position) {
+  Shape index(shape.size());
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    const auto size = static_cast<std::uint64_t>(shape[d]);
+    index[d] = static_cast<Index>(position % size);
+    position /= size;
+  }
+  return index;
 }
 
 std::uint64_t flat_index(const Shape& shape, const Shape& index) {

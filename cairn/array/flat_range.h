@@ -16,6 +16,9 @@ std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::
 /// Position in C order of an index. REQUIRES: inside the shape.
 std::uint64_t flat_index(const Shape& shape, const Shape& index);
 
+/// The index at a position in C order. REQUIRES: position < elements of the shape.
+Shape index_at(const Shape& shape, std::uint64_t position);
+
 /// Is the box one run in C order of the shape? An empty box is.
 bool is_flat(const Shape& shape, const Box& box);
 

@@ -25,6 +25,14 @@ std::vector<std::uint64_t> positions(const Shape& shape, const Box& box) {
   return found;
 }
 
+TEST(FlatRange, AnIndexIsAtItsOwnPosition) {
+  const Shape shape{3, 1, 4, 2};
+  EXPECT_EQ(index_at(shape, 0), (Shape{0, 0, 0, 0}));
+  EXPECT_EQ(index_at(shape, 13), (Shape{1, 0, 2, 1}));
+  for (std::uint64_t n = 0; n < 24; ++n) EXPECT_EQ(flat_index(shape, index_at(shape, n)), n);
+  EXPECT_EQ(index_at({}, 0), Shape());
+}
+
 TEST(FlatRange, BoxesCoverExactlyTheRunInOrder) {
   std::mt19937_64 random(7);
   for (int round = 0; round < 3000; ++round) {

@@ -1,77 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/find_leaf.h"
 #include "cairn/cli/npy.h"
 #include "cairn/format/chunk_codec.h"
 
 namespace cairn::cli {
 
 namespace {
-
-/// A leaf that was asked for.
-struct Target {
-  const OpenedPrefix* prefix = nullptr;
-  const KeyPath* path = nullptr;
-  std::optional<std::size_t> array = {};
-  const Value* value = nullptr;
-
-  std::string name() const {
-    return prefix->name.empty() ? fmt::format("{} without a prefix", path->text())
-                                : fmt::format("{} of prefix {}", path->text(), prefix->name);
-  }
-
-  Json::Object json() const {
-    return {{"key", path->text()},
-            {"prefix", prefix->name},
-            {"path", Json::Array(path->parts().begin(), path->parts().end())}};
-  }
-};
-
-void add_array(const OpenedPrefix& prefix, std::size_t array, std::vector<Target>& found) {
-  found.push_back({&prefix, &prefix.manifest.arrays[array].path, array, nullptr});
-}
-
-void find_in(const OpenedPrefix& prefix, const KeyPath& path, std::vector<Target>& found) {
-  if (const auto array = prefix.find(path)) add_array(prefix, *array, found);
-  for (const auto& [key, value] : prefix.values) {
-    if (key == path) found.push_back({&prefix, &key, {}, &value});
-  }
-}
-
-/// By key path in every prefix that counts, and by "<prefix>.<key path>".
-Result<Target> find_leaf(const Checkpoint& checkpoint, const CatArgs& args) {
-  CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, args.prefix));
-  std::vector<Target> found;
-  const auto whole = KeyPath::parse(args.key);
-  for (const OpenedPrefix* prefix : prefixes) {
-    if (whole) find_in(*prefix, *whole, found);
-    // Names of safetensors are not paths: any name is found as it stands.
-    const auto name = std::ranges::find(prefix->names, args.key);
-    if (found.empty() && name != prefix->names.end()) {
-      add_array(*prefix, static_cast<std::size_t>(name - prefix->names.begin()), found);
-    }
-    if (prefix->name.empty() || !args.key.starts_with(prefix->name + ".")) continue;
-    const auto rest = KeyPath::parse(std::string_view(args.key).substr(prefix->name.size() + 1));
-    if (rest) find_in(*prefix, *rest, found);
-  }
-  if (found.size() == 1) return found[0];
-  if (found.empty()) {
-    if (!whole) return whole.error();
-    return Error(Code::kNotFound, "load/key-missing",
-                 fmt::format("there is no leaf '{}' in {}; `cairn show` lists all", args.key,
-                             checkpoint.path));
-  }
-  std::string both;
-  for (const Target& target : found) both += (both.empty() ? "" : ", ") + target.name();
-  return Error(Code::kInvalidArgument, "cat/ambiguous",
-               fmt::format("'{}' could be: {}; say which with --prefix", args.key, both));
-}
 
 /// Rows of the last dimension, one a line, with blank lines between matrices; long arrays are cut.
 class ValuePrinter {
@@ -140,7 +80,7 @@ Json elements_to_json(const Array& array) {
   return values;
 }
 
-Result<void> print_array(const Target& target, const CatArgs& args, const Terminal& terminal,
+Result<void> print_array(const FoundLeaf& target, const CatArgs& args, const Terminal& terminal,
                          Runtime& runtime) {
   const format::StoredArray& stored = target.prefix->manifest.arrays[*target.array].stored;
   CAIRN_TRY_ASSIGN(const Box box, parse_slice(args.slice, stored.shape));
@@ -166,7 +106,7 @@ Result<void> print_array(const Target& target, const CatArgs& args, const Termin
   return {};
 }
 
-Result<void> print_value(const Target& target, const CatArgs& args, const Terminal& terminal) {
+Result<void> print_value(const FoundLeaf& target, const CatArgs& args, const Terminal& terminal) {
   if (args.raw || args.npy || !args.slice.empty()) {
     return Error(Code::kInvalidArgument, "cat/not-an-array",
                  fmt::format("'{}' is a {}, not an array", args.key, type_name(*target.value)));
@@ -184,7 +124,7 @@ Result<void> print_value(const Target& target, const CatArgs& args, const Termin
 
 Result<void> run(const CatArgs& args, const Terminal& terminal, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_argument(args.path, terminal, runtime));
-  CAIRN_TRY_ASSIGN(const Target target, find_leaf(checkpoint, args));
+  CAIRN_TRY_ASSIGN(const FoundLeaf target, find_leaf(checkpoint, args.key, args.prefix));
   return target.value != nullptr ? print_value(target, args, terminal)
                                  : print_array(target, args, terminal, runtime);
 }

@@ -33,6 +33,16 @@ struct StatsArgs {
   std::optional<std::string> prefix = {};
   std::string key = {};
 };
+struct PlanArgs {
+  std::string path;
+  std::string mesh;
+  std::string rules = {};
+  std::optional<int> ranks = {};
+  std::string leaf = {};
+  std::string svg = {};
+  std::optional<std::string> prefix = {};
+  bool check = true;
+};
 struct VerifyArgs {
   std::string path;
   std::optional<std::string> prefix = {};
@@ -64,6 +74,7 @@ int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime);
 int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtime);
 int cat_command(const CatArgs& args, const Terminal& terminal, Runtime& runtime);
 int stats_command(const StatsArgs& args, const Terminal& terminal, Runtime& runtime);
+int plan_command(const PlanArgs& args, const Terminal& terminal, Runtime& runtime);
 int verify_command(const VerifyArgs& args, const Terminal& terminal, Runtime& runtime);
 int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtime);
 int convert_command(const ConvertArgs& args, const Terminal& terminal, Runtime& runtime);

@@ -15,7 +15,7 @@ constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(ca
 _cairn() {
   local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
   if [[ $COMP_CWORD -eq 1 ]]; then
-    words="ls show cat stats verify diff convert doctor completion --help --version"
+    words="ls show cat stats plan verify diff convert doctor completion --help --version"
   elif [[ $cur == -* ]]; then
     words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
   elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
@@ -42,6 +42,7 @@ verbs=(
   'show:the tree of a checkpoint'
   'cat:values of a leaf or a slice'
   'stats:minimum, maximum, mean, NaN of each leaf'
+  'plan:how a load onto a mesh would go'
   'verify:read everything and find damage'
   'diff:compare two checkpoints'
   'convert:another layout, type or split'
@@ -56,7 +57,7 @@ fi
 )SH";
 
 constexpr std::string_view kFish = R"SH(# fish completion for cairn: cairn completion fish | source
-set -l verbs ls show cat stats verify diff convert doctor completion
+set -l verbs ls show cat stats plan verify diff convert doctor completion
 complete -c cairn -n "not __fish_seen_subcommand_from $verbs" -f -a "$verbs"
 complete -c cairn -l json -d 'one JSON document on standard output'
 complete -c cairn -l help -d 'help'

@@ -98,6 +98,26 @@ void add_stats(CLI::App& app, Common& common, Action& action) {
   on_chosen(verb, action, args, stats_command);
 }
 
+void add_plan(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<PlanArgs>();
+  CLI::App* verb = add_verb(
+      app, "plan", "how a load onto a mesh would go, rank by rank; no array is read", common);
+  verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
+  verb->add_option("--mesh", args->mesh, "axes and sizes, such as fsdp=4,tp=2")->required();
+  verb->add_option("--rules", args->rules,
+                   "file of partition rules: [[\"regex\", [\"fsdp\", null, [\"dp\", \"tp\"]]], "
+                   "...]; as saved by default");
+  verb->add_option("--ranks", args->ranks, "processes; one for each device by default")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--leaf", args->leaf,
+                   "the array that is drawn; by default the largest that is split");
+  verb->add_option("--svg", args->svg, "draw it into this file");
+  verb->add_flag("--check,!--no-check", args->check,
+                 "read whole checksum blocks, as loads do by default");
+  add_prefix(verb, args->prefix);
+  on_chosen(verb, action, args, plan_command);
+}
+
 void add_verify(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<VerifyArgs>();
   CLI::App* verb = add_verb(
@@ -177,8 +197,8 @@ int run(int argc, char** argv) {
       "  cairn convert ckpt/run-1000 model.safetensors --dtype bfloat16");
   Common common;
   Action action;
-  for (const auto add :
-       {add_ls, add_show, add_cat, add_stats, add_verify, add_diff, add_convert, add_doctor}) {
+  for (const auto add : {add_ls, add_show, add_cat, add_stats, add_plan, add_verify, add_diff,
+                         add_convert, add_doctor}) {
     add(app, common, action);
   }
   add_completion(app, action);

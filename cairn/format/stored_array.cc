@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cairn/array/flat_range.h"
 #include "cairn/base/checked.h"
 #include "cairn/base/uri.h"
 
@@ -26,15 +27,7 @@ Shape StoredArray::grid() const {
 
 std::uint64_t StoredArray::chunk_count() const { return product(grid()); }
 
-Shape StoredArray::chunk_position(std::uint64_t n) const {
-  Shape position = grid();
-  for (std::size_t i = position.size(); i-- > 0;) {
-    const auto count = static_cast<std::uint64_t>(position[i]);
-    position[i] = static_cast<Index>(n % count);
-    n /= count;
-  }
-  return position;
-}
+Shape StoredArray::chunk_position(std::uint64_t n) const { return index_at(grid(), n); }
 
 Box StoredArray::chunk_box(std::uint64_t n) const {
   Box box{.begin = chunk_position(n), .end = {}};

@@ -2,6 +2,7 @@
 #include "cairn/sharding/mesh.h"
 
 #include <algorithm>
+#include <charconv>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -61,7 +62,32 @@ Result<void> check_devices(const std::vector<Device>& devices) {
                 fmt::format("device {} is in the mesh more than once", *twice));
 }
 
+Result<MeshAxis> parse_axis(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  const std::size_t digits = equals == std::string_view::npos ? text.size() : equals + 1;
+  Index size = 0;
+  const char* last = text.data() + text.size();
+  const auto [end, status] = std::from_chars(text.data() + digits, last, size);
+  if (status != std::errc() || end != last) {
+    return refuse(
+        "mesh/syntax",
+        fmt::format("'{}' is no axis of a mesh; write a name and a size, such as fsdp=4", text));
+  }
+  return MeshAxis{std::string(text.substr(0, equals)), size};
+}
+
 }  // namespace
+
+Result<std::vector<MeshAxis>> parse_mesh_axes(std::string_view text) {
+  std::vector<MeshAxis> axes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    CAIRN_TRY_ASSIGN(auto axis, parse_axis(text.substr(begin, end - begin)));
+    axes.push_back(std::move(axis));
+    begin = end + 1;
+  }
+  return axes;
+}
 
 struct Mesh::State {
   std::vector<MeshAxis> axes;

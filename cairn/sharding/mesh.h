@@ -21,6 +21,10 @@ struct MeshAxis {
   bool operator==(const MeshAxis&) const = default;
 };
 
+/// "fsdp=4,tp=2", as people write a mesh. Names are what stands before the '='; nothing is trimmed.
+/// `invalid_argument` (mesh/syntax); Mesh refuses sizes and names that it cannot have.
+Result<std::vector<MeshAxis>> parse_mesh_axes(std::string_view text);
+
 /// A set of axes: bit i for axis i of a mesh.
 using AxisSet = std::uint32_t;
 

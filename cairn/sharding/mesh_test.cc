@@ -41,6 +41,18 @@ TEST(Mesh, RefusesWhatIsNoGridOfDevices) {
   EXPECT_EQ(outcome(Mesh::make(many, devices(1))), "ok");
 }
 
+TEST(Mesh, AxesAreReadAsPeopleWriteThem) {
+  const auto axes = parse_mesh_axes("fsdp=4,t=p=2");
+  ASSERT_TRUE(axes);
+  EXPECT_EQ(*axes, (std::vector<MeshAxis>{{"fsdp", 4}, {"t=p", 2}}));
+  for (const char* text : {"", "fsdp", "fsdp=", "fsdp=x", "fsdp=4,", ",fsdp=4", "fsdp=4 ", "a=2;b",
+                           "a=99999999999999999999"}) {
+    const auto refused = parse_mesh_axes(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_EQ(refused.error().reason(), "mesh/syntax") << text;
+  }
+}
+
 TEST(Mesh, GivesNeighboursToTheSameRank) {
   const auto mesh = Mesh::over_ranks({{"a", 3}, {"b", 2}}, 3);
   ASSERT_TRUE(mesh);

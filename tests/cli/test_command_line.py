@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-VERBS = ["ls", "show", "cat", "stats", "verify", "diff", "convert", "doctor", "completion"]
+VERBS = ["ls", "show", "cat", "stats", "plan", "verify", "diff", "convert", "doctor", "completion"]
 
 
 def test_help_lists_every_verb(cairn):

@@ -167,7 +167,7 @@ def test_cat_json_has_the_agreed_members(cairn, checkpoint):
 def test_a_key_that_two_prefixes_have_is_refused_with_both(cairn, checkpoint):
     done = cairn("cat", checkpoint, "kernel", status=2)
     assert "kernel of prefix model, kernel of prefix optimizer" in done.error
-    assert "[cat/ambiguous]" in done.error
+    assert "[load/key-ambiguous]" in done.error
     assert cairn("cat", checkpoint, "kernel", "--prefix", "model", "--raw").raw == KERNEL.tobytes()
 
 

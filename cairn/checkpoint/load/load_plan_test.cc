@@ -2,7 +2,6 @@
 #include "cairn/checkpoint/load/load_plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <set>
 
@@ -11,7 +10,7 @@
 #include "cairn/array/flat_range.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
-#include "cairn/testing/forwarding_store.h"
+#include "cairn/testing/counting_store.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -137,37 +136,6 @@ TEST(LoadPlan, SmallTensorsOfOneFileAreOneRequest) {
   EXPECT_EQ(plan.wanted_bytes, 50u * 400);
 }
 
-/// Counts what is read.
-class CountingStore final : public testing::ForwardingStore {
- public:
-  using ForwardingStore::ForwardingStore;
-  std::uint64_t bytes() const { return bytes_; }
-
-  Result<std::unique_ptr<storage::ObjectReader>> open(std::string_view key) override {
-    CAIRN_TRY_ASSIGN(auto reader, behind_->open(key));
-    return std::unique_ptr<storage::ObjectReader>(
-        std::make_unique<Reader>(std::move(reader), bytes_));
-  }
-
- private:
-  class Reader final : public storage::ObjectReader {
-   public:
-    Reader(std::unique_ptr<storage::ObjectReader> inner, std::atomic<std::uint64_t>& bytes)
-        : inner_(std::move(inner)), bytes_(bytes) {}
-    std::uint64_t size() const override { return inner_->size(); }
-    Result<void> read_at(std::uint64_t offset, MutableByteSpan out) override {
-      bytes_ += out.size();
-      return inner_->read_at(offset, out);
-    }
-
-   private:
-    std::unique_ptr<storage::ObjectReader> inner_;
-    std::atomic<std::uint64_t>& bytes_;
-  };
-
-  std::atomic<std::uint64_t> bytes_ = 0;
-};
-
 class Reads : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -179,14 +147,14 @@ class Reads : public ::testing::TestWithParam<std::string> {
     auto opened = open_checkpoint(dir_ / "c", runtime_);
     ASSERT_TRUE(opened) << opened.error().to_string();
     checkpoint_ = *std::move(opened);
-    counter_ = std::make_shared<CountingStore>(checkpoint_.prefixes[0].store);
+    counter_ = std::make_shared<testing::CountingStore>(checkpoint_.prefixes[0].store);
     checkpoint_.prefixes[0].store = counter_;
   }
 
   Runtime runtime_;
   testing::TempDir dir_;
   Checkpoint checkpoint_;
-  std::shared_ptr<CountingStore> counter_;
+  std::shared_ptr<testing::CountingStore> counter_;
 };
 
 TEST_P(Reads, OneLeafReadsItsOwnBytes) {

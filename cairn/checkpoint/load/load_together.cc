@@ -19,13 +19,6 @@ constexpr std::uint64_t kSmallArray = 64 * kKiB;
 /// In messages of at most this size.
 constexpr std::uint64_t kMessageBytes = 4 * kMiB;
 
-bool is_small_everywhere(const ShardedArray& array, int ranks) {
-  if (array.nbytes() > kSmallArray || !array.whole()) return false;
-  if (array.sharding() == Sharding()) return true;
-  const DeviceGroups& groups = array.sharding().groups(array.shape());
-  return groups.size() == 1 && groups.ranks(0)->size() == static_cast<std::size_t>(ranks);
-}
-
 class JointLoad {
  public:
   JointLoad(const std::string& path, const LoadOptions& options, Runtime& runtime)
@@ -131,9 +124,12 @@ class JointLoad {
     LoadWork own;
     LoadWork small;
     for (std::size_t n = 0; n < work.which.size(); ++n) {
-      LoadWork& to = is_small_everywhere(work.destinations[n], runtime_.ranks()) ? small : own;
+      const ShardedArray& array = work.destinations[n];
+      const bool told = array.whole() && is_told_by_rank_0(array.sharding(), array.shape(),
+                                                           array.nbytes(), runtime_.ranks());
+      LoadWork& to = told ? small : own;
       to.which.push_back(work.which[n]);
-      to.destinations.push_back(work.destinations[n]);
+      to.destinations.push_back(array);
     }
     Result<void> done;
     if (runtime_.rank() == 0) done = read_arrays(prefix, small, options_, runtime_);
@@ -186,6 +182,14 @@ class JointLoad {
 };
 
 }  // namespace
+
+bool is_told_by_rank_0(const Sharding& sharding, const Shape& shape, std::uint64_t bytes,
+                       int ranks) {
+  if (bytes > kSmallArray) return false;
+  if (sharding == Sharding()) return true;
+  const DeviceGroups& groups = sharding.groups(shape);
+  return groups.size() == 1 && groups.ranks(0)->size() == static_cast<std::size_t>(ranks);
+}
 
 Result<Loaded> load_together(const std::string& path, const LoadOptions& options,
                              Runtime& runtime) {

@@ -20,6 +20,12 @@ struct LoadWork {
 Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
                          const LoadOptions& options, Runtime& runtime);
 
+/// Of a load by several ranks: is an array of so many bytes read by rank 0 and told to the others?
+/// So it is if it is small and all `ranks` hold it whole, which they do where it lies on no mesh.
+/// REQUIRES: sharding.check(shape).
+bool is_told_by_rank_0(const Sharding& sharding, const Shape& shape, std::uint64_t bytes,
+                       int ranks);
+
 /// Another way to do it; empty: read_arrays().
 using SharedReader =
     std::function<Result<void>(const OpenedPrefix&, const LoadWork&, const LoadOptions&)>;

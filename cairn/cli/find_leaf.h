@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The leaf that a KEY argument means.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cairn/checkpoint/checkpoint.h"
+
+namespace cairn::cli {
+
+/// A leaf of an opened checkpoint. Keeps pointers into it.
+struct FoundLeaf {
+  const OpenedPrefix* prefix = nullptr;
+  const KeyPath* path = nullptr;
+  std::optional<std::size_t> array = {};  ///< its index, if it is one
+  const Value* value = nullptr;           ///< else this
+
+  /// "kernel of prefix model".
+  std::string name() const;
+  /// `key`, `prefix`, `path`.
+  Json::Object json() const;
+};
+
+/// By key path in every prefix that counts, by "<prefix>.<key path>" and by stored name.
+/// `not_found` (load/key-missing); `invalid_argument` (load/key-ambiguous, with all that it could
+/// be; key-path errors).
+Result<FoundLeaf> find_leaf(const Checkpoint& checkpoint, const std::string& key,
+                            const std::optional<std::string>& prefix);
+
+}  // namespace cairn::cli

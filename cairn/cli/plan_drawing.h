@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A picture of which rank reads which chunk of a leaf, as text and as SVG.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/inspect/leaf_readers.h"
+
+namespace cairn::cli {
+
+/// Two dimensions of a leaf; along the others it is seen through, so that a cell has the readers of
+/// all that lie behind one another. Cut dimensions come first, then long ones.
+struct Drawing {
+  struct Axis {
+    std::string label;  ///< "dimension 1"; empty where the leaf has none to show
+    Index size = 1;     ///< elements
+    Index step = 1;     ///< elements in a cell
+    Index cells = 1;
+  };
+  /// What a rank holds, in elements.
+  struct Part {
+    Index top = 0;
+    Index bottom = 0;
+    Index left = 0;
+    Index right = 0;
+    std::vector<int> ranks = {};
+  };
+
+  std::string title;
+  std::string about;
+  int ranks = 1;
+  Axis rows;
+  Axis columns;
+  std::vector<std::vector<int>> readers;  ///< of each cell, row by row
+  std::vector<Part> held;                 ///< by place, each once
+
+  const std::vector<int>& readers_at(Index row, Index column) const {
+    return readers[static_cast<std::size_t>(row * columns.cells + column)];
+  }
+};
+
+Drawing make_drawing(const PlacedArray& array, const LeafReaders& leaf, int ranks);
+
+/// "0", "0,1", "0-3,7"; "*" for all of several, "-" for none.
+std::string rank_list(const std::vector<int>& some, int ranks);
+
+/// A table with the readers of each cell, or a sentence where it would not fit a page.
+std::string draw_text(const Drawing& drawing);
+
+/// A whole document: cells in the colours of their readers, what ranks hold in outlines, a legend.
+/// `invalid_argument`: plan/too-large-to-draw, plan/nothing-to-draw (no elements).
+Result<std::string> draw_svg(const Drawing& drawing);
+
+}  // namespace cairn::cli
