@@ -23,6 +23,8 @@ constexpr std::size_t kMaxManifestBytes = std::size_t{1} << 30;
 constexpr std::size_t kMaxManifestValues = std::size_t{1} << 26;
 /// Bytes of stored data that one CRC covers.
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
+/// Largest block that other writers may choose: no read is larger.
+constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{8} << 20;
 
 /// Lengths and CRC32C sums of an array's chunks as they lie in the store. Threading: compatible.
 class ChunkSums {

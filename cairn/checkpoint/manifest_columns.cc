@@ -188,7 +188,7 @@ Result<SumReader> sums_from_json(const Json& json) {
   const Json* block = json.find("block_bytes");
   const auto block_bytes = block != nullptr ? block->unsigned_integer() : std::nullopt;
   if (!block_bytes || !std::has_single_bit(*block_bytes) || *block_bytes < 4096 ||
-      *block_bytes > kGiB) {
+      *block_bytes > kMaxBlockBytes) {
     return manifest_member_error("block_bytes");
   }
   CAIRN_TRY_ASSIGN(auto lengths, unpack<std::uint64_t>(json, "lengths"));
@@ -297,6 +297,10 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
       array.spec = *std::move(spec);
     }
     CAIRN_TRY_ASSIGN(array.sums, sums.next(array.stored.chunk_count()));
+    // Who reads ranges of a raw chunk relies on it.
+    const auto is_full = [&](std::uint64_t length) { return length == array.stored.chunk_bytes(); };
+    if (array.stored.codec.is_raw() && !std::ranges::all_of(array.sums.lengths(), is_full))
+      return columns_error("lengths");
     array.path = std::move(paths[i]);
     manifest.arrays.push_back(std::move(array));
   }

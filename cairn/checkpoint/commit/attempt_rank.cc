@@ -26,6 +26,8 @@ constexpr std::size_t kMaxPhaseBytes = 64 * kKiB;
 constexpr std::size_t kMostNamedRanks = 8;
 /// The phase of a rank that could not even write its report; the error follows.
 constexpr std::string_view kFailedPhase = "failed: ";
+/// The stage under which every failure is reported, whenever it happens.
+constexpr std::string_view kFailedStage = "failed";
 /// How often those who should live are looked after.
 constexpr milliseconds kLookAfter{500};
 /// So many of them at once, in turn, so that a storage bears it however many there are.
@@ -103,11 +105,10 @@ class FileAttemptRank final : public AttemptRank {
   }
 
   Result<void> report(std::string_view stage, const RankReport& report) override {
-    const std::string name = report_file(report.rank, stage);
+    const std::string name = report_file(report.rank, report.failure ? kFailedStage : stage);
     const auto done = [&]() -> Result<void> {
       CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
-      CAIRN_TRY(dest_.rename(name + ".tmp", name));
-      return dest_.sync(ranks_);
+      return dest_.rename(name + ".tmp", name);
     }();
     // On a full disk there is still room in the file that says the phase.
     if (!done && report.failure)
@@ -127,7 +128,8 @@ class FileAttemptRank final : public AttemptRank {
       CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
       if (decided) return *decided;
       const bool late = deadline.passed(clock_);
-      if (late || clock_.monotonic() >= look_after) {
+      // Rank 0 looks after the others; whoever else waits hears of it by the outcome.
+      if (late || (options_.rank == 0 && clock_.monotonic() >= look_after)) {
         const auto seen = look_at(late ? missing : next_of(missing, last_seen));
         // A rank may have reported, and gone, while it was looked at.
         CAIRN_TRY(collect(stage, missing, take));
@@ -144,7 +146,7 @@ class FileAttemptRank final : public AttemptRank {
     auto look_after = clock_.monotonic() + kLookAfter;
     while (true) {
       CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
-      if (decided) return *decided;
+      if (decided) return *decided ? make_durable() : *decided;
       if (deadline.passed(clock_)) {
         return abandon(Error(Code::kDeadlineExceeded, "ranks/late",
                              fmt::format("rank 0 did not decide in time; it was last in phase '{}'",
@@ -153,7 +155,7 @@ class FileAttemptRank final : public AttemptRank {
       if (clock_.monotonic() >= look_after) {
         if (leader_is_dead()) {
           CAIRN_TRY_ASSIGN(const auto just_now, look_for_outcome());
-          if (just_now) return *just_now;
+          if (just_now) return *just_now ? make_durable() : *just_now;
           return abandon(Error(Code::kCancelled, "ranks/died",
                                fmt::format("rank 0 died in phase '{}'", sighting_of(0).phase)));
         }
@@ -183,8 +185,21 @@ class FileAttemptRank final : public AttemptRank {
   Result<void> put_outcome(const Outcome& outcome) const {
     const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
     CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
-    CAIRN_TRY(dest_.link_exclusive(aside, outcome_file()));
+    // Where there are no hard links, only rank 0 may decide: what it does instead is not exclusive.
+    CAIRN_TRY(options_.rank == 0
+                  ? dest_.link_exclusive(aside, outcome_file())
+                  : dest_.fs().link(dest_.handle(), aside, dest_.handle(), outcome_file()));
     return dest_.sync(name_);
+  }
+
+  // The decision may have been seen before it was durable. If it has moved on, it was.
+  Result<void> make_durable() const {
+    const auto file = dest_.open_file(outcome_file(), false);
+    if (!file && file.error().code() == Code::kNotFound) return {};
+    if (!file) return file.error();
+    CAIRN_TRY((*file)->sync());
+    const auto synced = dest_.sync(name_);
+    return synced || synced.error().code() == Code::kNotFound ? Result<void>() : synced;
   }
 
   std::string outcome_file() const { return name_ + "/" + std::string(kOutcomeFile); }
@@ -199,9 +214,16 @@ class FileAttemptRank final : public AttemptRank {
         fmt::format("the attempt {} is gone: its save was given up", dest_.path_of(name_)));
   }
 
-  // Nothing while it is undecided; then how the save ended.
-  Result<std::optional<Result<void>>> look_for_outcome() const {
-    using Decided = std::optional<Result<void>>;
+  using Decided = std::optional<Result<void>>;
+
+  // Nothing while it is undecided, or while the storage does not answer; then how the save ended.
+  Result<Decided> look_for_outcome() const {
+    auto decided = read_outcome();
+    if (!decided && decided.error().code() == Code::kUnavailable) return Decided();
+    return decided;
+  }
+
+  Result<Decided> read_outcome() const {
     CAIRN_TRY_ASSIGN(const auto text, dest_.read(outcome_file(), kMaxAttemptFileBytes));
     if (text) {
       CAIRN_TRY_ASSIGN(const Outcome outcome, parse_outcome(*text));
@@ -223,23 +245,43 @@ class FileAttemptRank final : public AttemptRank {
     const auto entries = dest_.list(name_ + "/ranks");
     if (!entries) {
       // With the attempt gone, its outcome says more.
-      return entries.error().code() == Code::kNotFound ? Result<void>() : entries.error();
+      const Code code = entries.error().code();
+      const bool later = code == Code::kNotFound || code == Code::kUnavailable;
+      return later ? Result<void>() : entries.error();
     }
+    CAIRN_TRY(look_for_failures(*entries));
     const std::string ending = fmt::format(".{}.json", stage);
     for (const storage::DirEntry& entry : *entries) {
-      if (!entry.name.ends_with(ending)) continue;
-      int rank = -1;
-      const char* end = entry.name.data() + (entry.name.size() - ending.size());
-      const auto parsed = std::from_chars(entry.name.data(), end, rank);
-      if (parsed.ptr != end || missing.erase(rank) == 0 || !take) continue;
-      CAIRN_TRY_ASSIGN(const auto text, dest_.read(ranks_ + entry.name, kMaxRankReportBytes));
-      if (!text) return gone();
-      CAIRN_TRY_ASSIGN(auto report,
-                       parse_rank_report(*text).in([&] { return fmt::format("rank {}", rank); }));
-      if (report.failure) return std::move(*report.failure).in(fmt::format("rank {}", rank));
+      const auto rank = rank_in(entry.name, ending);
+      if (!rank || missing.erase(*rank) == 0 || !take) continue;
+      CAIRN_TRY_ASSIGN(auto report, read_report(entry.name, *rank));
       CAIRN_TRY(take(std::move(report)));
     }
     return {};
+  }
+
+  Result<void> look_for_failures(const std::vector<storage::DirEntry>& entries) const {
+    const std::string ending = fmt::format(".{}.json", kFailedStage);
+    for (const storage::DirEntry& entry : entries) {
+      const auto rank = rank_in(entry.name, ending);
+      if (!rank) continue;
+      CAIRN_TRY_ASSIGN(auto report, read_report(entry.name, *rank));
+      if (report.failure) return std::move(*report.failure).in(fmt::format("rank {}", *rank));
+    }
+    return {};
+  }
+
+  Result<RankReport> read_report(const std::string& name, int rank) const {
+    CAIRN_TRY_ASSIGN(const auto text, dest_.read(ranks_ + name, kMaxRankReportBytes));
+    if (!text) return gone();
+    return parse_rank_report(*text).in([&] { return fmt::format("rank {}", rank); });
+  }
+
+  static std::optional<int> rank_in(const std::string& name, std::string_view ending) {
+    if (!name.ends_with(ending)) return std::nullopt;
+    int rank = -1;
+    const char* end = name.data() + (name.size() - ending.size());
+    return std::from_chars(name.data(), end, rank).ptr == end ? std::optional(rank) : std::nullopt;
   }
 
   Sighting sighting_of(int rank) const {
@@ -248,7 +290,9 @@ class FileAttemptRank final : public AttemptRank {
     if (!file) return sighting;
     const auto locked = (*file)->is_locked_elsewhere();
     const auto text = dest_.read(phase_file(rank), kMaxPhaseBytes);
-    const auto json = text && *text ? parse_json(**text, JsonLimits{.bytes = kMaxPhaseBytes})
+    // Behind the first line there may be the end of an earlier, longer one.
+    const auto json = text && *text ? parse_json((*text)->substr(0, (*text)->find('\n')),
+                                                 JsonLimits{.bytes = kMaxPhaseBytes})
                                     : Error(Code::kCorrupt, "ranks/bad-phase", "");
     if (!json) return sighting;
     const Json* phase = json->find("phase");

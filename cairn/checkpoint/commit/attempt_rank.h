@@ -3,7 +3,8 @@
 // nowhere else:
 //
 //   ranks/<rank>.phase        what the rank is doing; it holds a lock on the file while it lives
-//   ranks/<rank>.<stage>.json its report of a stage, whole by rename: what it wrote, or its error
+//   ranks/<rank>.<stage>.json its report of a stage, whole by rename: what it wrote; its error is
+//                             the stage "failed"
 //   pieces/                   what ranks leave for each other
 //   outcome.json              the decision of rank 0, or anybody's abandonment; whoever is first
 //

@@ -102,7 +102,9 @@ class FileAttempt final : public Attempt {
   ~FileAttempt() override {
     if (!born_ || decided_) return;
     data_.reset();
-    if (const auto told = dest_.exists(outcome_name()); told && *told) {
+    const auto told = read_outcome();
+    if (told && told->commit) return;
+    if (told) {
       for (const char* const part : {"/new", "/pieces", "/ranks"})
         dest_.remove_tree(name_ + part).ignore_error("the next save removes it");
       return;
@@ -294,18 +296,21 @@ class FileAttempt final : public Attempt {
     const std::string aside = name_ + "/outcome.tmp";
     CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
     CAIRN_TRY(dest_.sync(name_));
-    if (auto linked = dest_.link_exclusive(aside, outcome_name()); !linked)
-      return why_not(std::move(linked).error());
+    if (auto linked = dest_.link_exclusive(aside, outcome_name()); !linked) {
+      // Another rank may have been first, with the abandonment; or the answer was lost on its way.
+      const auto there = read_outcome();
+      if (!there || !there->commit)
+        return there && there->failure ? *there->failure : std::move(linked).error();
+    }
     decided_ = true;
     return dest_.sync(name_).in("the save was decided but may not survive a power cut: save again");
   }
 
-  // Another rank may have been first, with the abandonment.
-  Error why_not(Error error) const {
-    if (error.code() != Code::kAlreadyExists) return error;
+  std::optional<Outcome> read_outcome() const {
     const auto text = dest_.read(outcome_name(), kMaxAttemptFileBytes);
-    const auto other = text && *text ? parse_outcome(**text) : error;
-    return other && other->failure ? *other->failure : error;
+    if (!text || !*text) return std::nullopt;
+    auto outcome = parse_outcome(**text);
+    return outcome ? std::optional(*std::move(outcome)) : std::nullopt;
   }
 
   std::string outcome_name() const { return name_ + "/" + std::string(kOutcomeFile); }

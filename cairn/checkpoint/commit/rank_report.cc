@@ -58,8 +58,9 @@ bool is_range(const SummedRange& range) {
 Result<std::vector<SummedRange>> ranges_from_json(const Json& json) {
   const Json* count = json.find("count");
   const Json* crcs = json.find("crc");
+  // Four bytes each, in base64: nothing is allocated for more than that.
   if (count == nullptr || !count->unsigned_integer() || crcs == nullptr ||
-      crcs->text() == nullptr || *count->unsigned_integer() > crcs->text()->size()) {
+      crcs->text() == nullptr || *count->unsigned_integer() > crcs->text()->size() / 5) {
     return bad_report();
   }
   std::vector<SummedRange> ranges(*count->unsigned_integer());

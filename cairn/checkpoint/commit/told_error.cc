@@ -21,6 +21,9 @@ constexpr const char* kKnownReasons[] = {
     "ranks/late",          "ranks/died",          "ranks/gone",       "ranks/failed",
     "save/ranks-disagree", "load/ranks-disagree", "storage/no-space", "load/checksum"};
 
+/// What is told of an error that lists very much.
+constexpr std::size_t kLongestMessage = 8 * 1024;
+
 const char* known_reason(std::string_view reason) {
   const auto found = std::ranges::find(kKnownReasons, reason);
   return found != std::end(kKnownReasons) ? *found : nullptr;
@@ -29,12 +32,11 @@ const char* known_reason(std::string_view reason) {
 }  // namespace
 
 Json error_to_json(const Error& error) {
-  const bool known = known_reason(error.reason()) != nullptr;
+  std::string text = error.to_string();
+  if (text.size() > kLongestMessage) text = text.substr(0, kLongestMessage) + " ...";
+  if (known_reason(error.reason()) == nullptr) text += fmt::format(" [{}]", error.reason());
   return Json::Object{
-      {"code", code_name(error.code())},
-      {"reason", error.reason()},
-      {"message",
-       known ? error.to_string() : fmt::format("{} [{}]", error.to_string(), error.reason())}};
+      {"code", code_name(error.code())}, {"reason", error.reason()}, {"message", text}};
 }
 
 std::optional<Error> error_from_json(const Json& json) {

@@ -33,7 +33,7 @@ class JointLoad {
       auto opened = open_checkpoint(path_, runtime_);
       CAIRN_TRY_ASSIGN(const std::string state, tell(state_of(opened), "load: open"));
       const bool same = state == state_of(opened);
-      CAIRN_TRY_ASSIGN(bool again, agree(same ? said(opened) : Verdict{.again = true}));
+      CAIRN_TRY_ASSIGN(bool again, agree(opened ? Verdict{.again = !same} : said(opened)));
       if (!again) {
         shared_ = false;
         auto loaded = load_opened(*opened, options_, runtime_,
@@ -41,7 +41,7 @@ class JointLoad {
                                       const LoadOptions&) { return read(prefix, work); });
         Verdict verdict = said(loaded);
         // Who failed before it came to the part that all do together does that part too.
-        if (!shared_) CAIRN_TRY(share_small({}));
+        if (!shared_) CAIRN_TRY(share_small({}, ""));
         verdict.again = !loaded && has_changed(*opened, runtime_);
         CAIRN_TRY_ASSIGN(again, agree(verdict));
         if (!again) return loaded;
@@ -103,7 +103,7 @@ class JointLoad {
     return *again->boolean();
   }
 
-  // Again, if anybody saw a commit go on; else the first failure.
+  // The first failure, if nobody saw a commit go on since; a rank that did says so instead of one.
   static std::string sum_up(const std::vector<Buffer>& all) {
     bool again = false;
     std::optional<Error> failure;
@@ -123,6 +123,7 @@ class JointLoad {
   Result<void> read(const OpenedPrefix& prefix, const LoadWork& work) {
     LoadWork own;
     LoadWork small;
+    Sha256 leaves;
     for (std::size_t n = 0; n < work.which.size(); ++n) {
       const ShardedArray& array = work.destinations[n];
       const bool told = array.whole() && is_told_by_rank_0(array.sharding(), array.shape(),
@@ -130,28 +131,32 @@ class JointLoad {
       LoadWork& to = told ? small : own;
       to.which.push_back(work.which[n]);
       to.destinations.push_back(array);
+      if (!told) continue;
+      leaves.update(
+          as_bytes(fmt::format("{} {} {}\n", prefix.manifest.arrays[work.which[n]].path.text(),
+                               dtype_name(array.dtype()), to_string(array.shape()))));
     }
     Result<void> done;
     if (runtime_.rank() == 0) done = read_arrays(prefix, small, options_, runtime_);
-    const auto told = share_small(small.destinations);
+    const auto told = share_small(small.destinations, leaves.hex());
     CAIRN_TRY(done);
     CAIRN_TRY(told);
     return read_arrays(prefix, own, options_, runtime_);
   }
 
-  // Rank 0's bytes of these arrays, in messages that hold many. All ranks have the same arrays,
-  // unless they fail.
-  Result<void> share_small(const std::vector<ShardedArray>& arrays) {
+  // Rank 0's bytes of these arrays, in messages that hold many. `leaves` says which they are.
+  Result<void> share_small(const std::vector<ShardedArray>& arrays, const std::string& leaves) {
     shared_ = true;
-    std::uint64_t total = 0;
-    for (const ShardedArray& array : arrays) total += array.nbytes();
-    CAIRN_TRY_ASSIGN(const std::string expected, tell(std::to_string(total), "load: small leaves"));
     std::string bytes;
-    if (runtime_.rank() == 0) {
-      for (const ShardedArray& array : arrays) bytes += as_text(array.array().bytes());
+    std::uint64_t size = 0;
+    for (const ShardedArray& array : arrays) {
+      size += array.nbytes();
+      if (runtime_.rank() == 0) bytes += as_text(array.array().bytes());
     }
+    CAIRN_TRY_ASSIGN(const std::string theirs,
+                     tell(fmt::format("{} {}", size, leaves), "load: small leaves"));
     std::uint64_t all = 0;
-    std::from_chars(expected.data(), expected.data() + expected.size(), all);
+    std::from_chars(theirs.data(), theirs.data() + theirs.size(), all);
     std::string heard;
     for (std::uint64_t at = 0; at < all; at += kMessageBytes) {
       CAIRN_TRY_ASSIGN(
@@ -159,16 +164,18 @@ class JointLoad {
           tell(bytes.empty() ? "" : bytes.substr(at, kMessageBytes), "load: small leaves"));
       heard += part;
     }
-    if (arrays.empty()) return {};
-    if (heard.size() != total) {
+    if (leaves.empty()) return {};
+    if (theirs != fmt::format("{} {}", size, leaves) || heard.size() != size) {
       return Error(Code::kFailedPrecondition, "load/ranks-disagree",
                    "this rank and rank 0 do not load the same leaves");
     }
     std::size_t at = 0;
     for (const ShardedArray& array : arrays) {
-      Array to = array.array();
-      std::memcpy(to.mutable_data(), heard.data() + at, to.nbytes());
-      at += to.nbytes();
+      for (const Shard& shard : array.shards()) {
+        Array to = shard.data;
+        std::memcpy(to.mutable_data(), heard.data() + at, to.nbytes());
+      }
+      at += array.nbytes();
     }
     return {};
   }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
+#include "cairn/checkpoint/save/save_plan.h"
 #include "cairn/tree/flatten.h"
 
 namespace cairn::inline checkpoint {
@@ -75,14 +76,17 @@ class Matcher {
           "{}Array shape mismatch for key '{}': expected {}, the checkpoint has {}",
           mismatched_.empty() ? "" : "; ", key, to_string(shape), to_string(stored.shape));
       CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
-      // Boxes of an array cannot be reshaped one by one.
-      if (options_.strict_shapes || count != Box::whole(stored.shape).elements() ||
-          wanted->sharding() != Sharding()) {
+      if (options_.strict_shapes || count != Box::whole(stored.shape).elements()) {
         match_.leaves.push_back(std::move(leaf.leaf));
         return {};
       }
     }
     CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
+    if (shape != stored.shape && sharding != Sharding()) {
+      // Boxes of an array cannot be reshaped one by one.
+      match_.leaves.push_back(std::move(leaf.leaf));
+      return {};
+    }
     CAIRN_TRY_ASSIGN(ShardedArray memory, destination(key, wanted, index, sharding));
     match_.which.push_back(index);
     if (shape == stored.shape) {
@@ -101,11 +105,17 @@ class Matcher {
     const DType asked = options_.dtype && is_float(stored.dtype) ? *options_.dtype : stored.dtype;
     if (!options_.fill || wanted == nullptr)
       return allocate_sharded(asked, stored.shape, sharding, rank_);
+    if (wanted->sharding() != sharding) {
+      return Error(Code::kFailedPrecondition, "load/cannot-fill",
+                   fmt::format("leaf {}: the template's memory is of another sharding than the "
+                               "load asks for",
+                               key));
+    }
+    CAIRN_TRY(check_memory(*wanted, rank_).in([&] { return "leaf " + key; }));
     const auto takes = [](const Shard& shard) {
       return shard.data.dense() && !shard.data.buffer().immutable();
     };
-    const bool fits = wanted->sharding() == sharding && !wanted->shards().empty() &&
-                      std::ranges::all_of(wanted->shards(), takes) &&
+    const bool fits = std::ranges::all_of(wanted->shards(), takes) &&
                       (wanted->dtype() == stored.dtype || can_cast(stored.dtype, wanted->dtype()));
     if (!fits) {
       return Error(

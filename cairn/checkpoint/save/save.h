@@ -67,8 +67,8 @@ using NamedTree = std::pair<std::string, Tree>;
 ///
 /// With a coordinator every rank makes the same call with its own memory of the same trees: each
 /// distinct box is written once, by one of the ranks that hold it; arrays that are not sharded, by
-/// rank 0; values are rank 0's, and metadata and extras are its alone. All ranks succeed, or all
-/// get one error, which names the rank and what it was doing: `failed_precondition`
+/// rank 0; values must be equal on all ranks; metadata and extras are rank 0's alone. All ranks
+/// succeed, or all get one error, which names the rank and what it was doing: `failed_precondition`
 /// (save/ranks-disagree) in it if trees, step or options differ, `deadline_exceeded` (ranks/late),
 /// `cancelled` (ranks/died). A rank that fails is not waited for until the timeout.
 Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,

@@ -94,20 +94,6 @@ bool split_for_others(const Shape& shape, const std::vector<Cut>& cuts, std::siz
   return true;
 }
 
-Result<void> check_memory(const ShardedArray& array, int rank) {
-  const DeviceGroups& groups = array.sharding().groups(array.shape());
-  for (const Holding& held : array.sharding().holdings(array.shape(), rank)) {
-    const bool here = std::ranges::any_of(array.shards(), [&](const Shard& shard) {
-      return groups.group_of(shard.position) == held.group;
-    });
-    if (here || held.box.empty()) continue;
-    return Error(Code::kInvalidArgument, "plan/no-memory",
-                 fmt::format("rank {} holds the box {} by its sharding, but has no memory of it",
-                             rank, held.box.to_string()));
-  }
-  return {};
-}
-
 Result<void> check_dtype(DType dtype, std::string_view layout) {
   if (layout == kZarr2Layout) {
     CAIRN_TRY(format::zarr2::dtype_string(dtype));
@@ -143,6 +129,20 @@ Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
     }
   }
   return chunk;
+}
+
+Result<void> check_memory(const ShardedArray& array, int rank) {
+  const DeviceGroups& groups = array.sharding().groups(array.shape());
+  for (const Holding& held : array.sharding().holdings(array.shape(), rank)) {
+    const bool here = std::ranges::any_of(array.shards(), [&](const Shard& shard) {
+      return groups.group_of(shard.position) == held.group;
+    });
+    if (here || held.box.empty()) continue;
+    return Error(Code::kInvalidArgument, "plan/no-memory",
+                 fmt::format("rank {} holds the box {} by its sharding, but has no memory of it",
+                             rank, held.box.to_string()));
+  }
+  return {};
 }
 
 std::optional<PartitionSpec> spec_of(const Sharding& sharding) {

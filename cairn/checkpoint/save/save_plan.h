@@ -67,6 +67,9 @@ struct PlannedArray {
   ArrayWork work = {};     ///< of this rank; divide_work.h
 };
 
+/// Has this process memory of each box that `rank` holds? `invalid_argument` (plan/no-memory).
+Result<void> check_memory(const ShardedArray& array, int rank);
+
 /// How it lies on a mesh; nothing if it does not.
 std::optional<PartitionSpec> spec_of(const Sharding& sharding);
 

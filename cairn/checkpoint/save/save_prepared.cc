@@ -48,7 +48,7 @@ std::string checkpoint_metadata(const PreparedTree& tree, bool with_arrays) {
   Json::Object arrays;
   for (const ManifestArray& array : tree.manifest.arrays) {
     if (!with_arrays) break;
-    checksum.emplace_back(array.path.text(), array.sha256);
+    if (!array.sha256.empty()) checksum.emplace_back(array.path.text(), array.sha256);
     arrays.emplace_back(
         array.path.text(),
         Json::Object{{"dtype", dtype_name(array.stored.dtype)},
@@ -172,7 +172,7 @@ Result<void> hash_trees(std::vector<PreparedTree>& trees, Runtime& runtime) {
     tree.sha256.resize(tree.arrays.size());
     CAIRN_TRY(
         for_each_index(runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
-          if (!tree.arrays[i].whole_here) return {};
+          if (!tree.arrays[i].whole_here && runtime.ranks() > 1) return {};
           CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(tree.arrays[i], runtime));
           return {};
         }));

@@ -22,14 +22,16 @@ namespace {
 constexpr std::string_view kWritten = "written";
 constexpr std::string_view kAssembled = "assembled";
 
-/// Rank 0's message to all: the attempt and what is saved, or why there is none.
+/// Rank 0's message to all: the attempt, where it is and what is saved; or why there is none.
 struct Opening {
   std::string attempt;
+  std::string directory;
   Json fingerprint;
 };
 
 std::string dump_opening(const Result<Opening>& opening) {
   return dump_json(opening ? Json(Json::Object{{"attempt", opening->attempt},
+                                               {"directory", opening->directory},
                                                {"fingerprint", opening->fingerprint}})
                            : Json(Json::Object{{"failure", error_to_json(opening.error())}}),
                    {});
@@ -42,12 +44,14 @@ Result<Opening> parse_opening(std::string_view text) {
     if (auto error = error_from_json(*failure)) return std::move(*error).in("rank 0");
   }
   const Json* attempt = json ? json->find("attempt") : nullptr;
+  const Json* directory = json ? json->find("directory") : nullptr;
   const Json* fingerprint = json ? json->find("fingerprint") : nullptr;
-  if (attempt == nullptr || attempt->text() == nullptr || fingerprint == nullptr) {
+  if (attempt == nullptr || attempt->text() == nullptr || directory == nullptr ||
+      directory->text() == nullptr || fingerprint == nullptr) {
     return Error(Code::kInternal, "save/bad-opening",
                  "rank 0 said something that this version does not understand");
   }
-  return Opening{*attempt->text(), *fingerprint};
+  return Opening{*attempt->text(), *directory->text(), *fingerprint};
 }
 
 class JointSave {
@@ -64,11 +68,9 @@ class JointSave {
     std::optional<TreeFingerprint> mine;
     if (trees_) mine = TreeFingerprint::of(*trees_, options_);
     CAIRN_TRY_ASSIGN(const Opening opening, open(mine));
-    CAIRN_TRY_ASSIGN(rank_, AttemptRank::join(runtime_.file_system(), runtime_.clock(),
-                                              {.dest = directory_,
-                                               .attempt = opening.attempt,
-                                               .rank = runtime_.rank(),
-                                               .ranks = runtime_.ranks()}));
+    CAIRN_TRY(join(opening));
+    // All are here: from now on their clocks run together.
+    deadline_ = Deadline::in(options_.timeout, runtime_.clock());
     report_.path = directory_;
     report_.attempt = opening.attempt;
     auto done = check(mine, opening);
@@ -80,13 +82,31 @@ class JointSave {
  private:
   // One broadcast: rank 0 makes the attempt, all hear of it.
   Result<Opening> open(const std::optional<TreeFingerprint>& mine) {
-    const std::string phase =
-        options_.step ? fmt::format("save of step {}", *options_.step) : std::string("save");
     std::string message;
     if (runtime_.rank() == 0) message = dump_opening(begin(mine));
     CAIRN_TRY_ASSIGN(const Buffer heard,
-                     runtime_.coordinator()->broadcast(as_bytes(message), phase, deadline_));
+                     runtime_.coordinator()->broadcast(as_bytes(message), phase_, deadline_));
     return parse_opening(as_text(heard.bytes()));
+  }
+
+  // Each says whether it came in: one that cannot has no other way to tell.
+  Result<void> join(const Opening& opening) {
+    auto joined = AttemptRank::join(runtime_.file_system(), runtime_.clock(),
+                                    {.dest = opening.directory,
+                                     .attempt = opening.attempt,
+                                     .rank = runtime_.rank(),
+                                     .ranks = runtime_.ranks()});
+    const std::string mine = joined ? "" : dump_json(error_to_json(joined.error()));
+    CAIRN_TRY_ASSIGN(const auto said,
+                     runtime_.coordinator()->gather(as_bytes(mine), phase_, deadline_));
+    if (!joined) return std::move(joined).error();
+    rank_ = *std::move(joined);
+    for (std::size_t rank = 0; rank < said.size(); ++rank) {
+      const auto json = parse_json(as_text(said[rank].bytes()), {});
+      const auto error = json ? error_from_json(*json) : std::nullopt;
+      if (error) return rank_->abandon(Error(*error).in(fmt::format("rank {}", rank)));
+    }
+    return {};
   }
 
   Result<Opening> begin(const std::optional<TreeFingerprint>& mine) {
@@ -94,12 +114,16 @@ class JointSave {
     CAIRN_TRY_ASSIGN(attempt_,
                      Attempt::begin(runtime_.file_system(), runtime_.clock(), directory_,
                                     attempt_options(*trees_, options_, runtime_.ranks())));
-    return Opening{attempt_->id(), mine->to_json()};
+    return Opening{attempt_->id(), directory_, mine->to_json()};
   }
 
   Result<void> check(const std::optional<TreeFingerprint>& mine, const Opening& opening) {
     if (!trees_) return trees_.error();
-    const std::string difference = mine->difference(opening.fingerprint);
+    std::string difference = mine->difference(opening.fingerprint);
+    if (opening.directory != directory_) {
+      difference += fmt::format("{}place ({} here, {} there)", difference.empty() ? "" : ", ",
+                                directory_, opening.directory);
+    }
     if (difference.empty()) return {};
     return Error(Code::kFailedPrecondition, "save/ranks-disagree",
                  fmt::format("this rank and rank 0 do not save the same: {}", difference));
@@ -132,7 +156,6 @@ class JointSave {
     CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_));
     rank_->enter("syncing");
     CAIRN_TRY(rank_->data().sync());
-    CAIRN_TRY(rank_->pieces().sync());
     for (const auto& ranges : told.sums) {
       for (const SummedRange& range : ranges) report_.written_bytes += range.end - range.begin;
     }
@@ -162,8 +185,9 @@ class JointSave {
       report_ = std::move(finished.report);
       return attempt_->commit(finished.request);
     }();
-    if (!done) CAIRN_TRY(rank_->abandon(done.error()));
-    return report_;
+    if (done) return report_;
+    CAIRN_TRY(rank_->abandon(done.error()));
+    return done.error();  // decided after all, but perhaps not durable
   }
 
   Result<SaveReport> follow() {
@@ -195,7 +219,8 @@ class JointSave {
   Deadline patience() const {
     const auto grace =
         std::max<std::chrono::nanoseconds>(options_.timeout / 10, std::chrono::seconds(1));
-    return Deadline::at(deadline_.time() + (deadline_.is_never() ? grace * 0 : grace));
+    const bool far = Clock::Mono::max() - deadline_.time() < grace;
+    return far ? Deadline::never() : Deadline::at(deadline_.time() + grace);
   }
 
   std::vector<int> all_ranks() const {
@@ -218,7 +243,9 @@ class JointSave {
   const std::string directory_;
   const SaveOptions& options_;
   Runtime& runtime_;
-  const Deadline deadline_;
+  Deadline deadline_;
+  const std::string phase_ =
+      options_.step ? fmt::format("save of step {}", *options_.step) : std::string("save");
   std::unique_ptr<Attempt> attempt_;  // rank 0's
   std::unique_ptr<AttemptRank> rank_;
   Writers writers_;
@@ -230,8 +257,9 @@ class JointSave {
 Result<SaveReport> save_together(Result<std::vector<PreparedTree>> prepared,
                                  const std::string& path, const SaveOptions& options,
                                  Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  return JointSave(std::move(prepared), uri.path, options, runtime).run().in([&] {
+  // What is no path has made `prepared` an error.
+  const auto uri = parse_uri(path);
+  return JointSave(std::move(prepared), uri ? uri->path : path, options, runtime).run().in([&] {
     return "saving " + path;
   });
 }
