@@ -125,8 +125,9 @@ class SafetensorsWriter final : public ArrayWriter {
     if (array.work.assembler != options_.rank) return;
     const std::uint64_t elements = Box::whole(array.stored.shape).elements();
     // As many elements as are stored in kWriteBytes: whole blocks.
-    const auto bits = static_cast<std::uint64_t>(
-        array.stored.packed ? bit_width(array.stored.dtype) : item_size(array.stored.dtype) * 8);
+    const std::uint64_t bits = array.stored.packed
+                                   ? static_cast<std::uint64_t>(bit_width(array.stored.dtype))
+                                   : item_size(array.stored.dtype) * 8;
     const std::uint64_t step = kWriteBytes * 8 / bits;
     for (std::uint64_t at = 0; at < elements; at += step) {
       add_job(i, {.range = {at, std::min(at + step, elements)}, .assembles = true}, late_jobs_);
