@@ -145,6 +145,7 @@ TEST(Manifest, RefusesDamageByName) {
       {"\"chunk\":[[2,4]", "\"chunk\":[[1,1]", "manifest/columns"},
       {"\"codec\":[0,1]", "\"codec\":[0,7]", "manifest/bad-member"},
       {"\"block_bytes\":1048576", "\"block_bytes\":1048577", "manifest/bad-member"},
+      {"\"block_bytes\":1048576", "\"block_bytes\":16777216", "manifest/bad-member"},
       {"\"lengths\":\"", "\"lengths\":\"!", "manifest/bad-member"},
       {"\"digest\":\"", "\"digest\":\"0", "manifest/digest"},
       {"[\"a\",\"array\"],", "", "manifest/columns"},
@@ -160,6 +161,16 @@ TEST(Manifest, RefusesDamageByName) {
     EXPECT_EQ(parsed.error().reason(), damage.reason)
         << damage.from << ": " << parsed.error().to_string();
   }
+}
+
+TEST(Manifest, RefusesRawChunksOfAnotherLength) {
+  Manifest manifest = sample(kSafetensorsLayout);
+  ManifestArray& array = manifest.arrays.front();
+  ASSERT_TRUE(array.stored.codec.is_raw());
+  array.sums = *ChunkSums::make(kBlockBytes, {array.stored.chunk_bytes() + 1}, {7});
+  const auto parsed = parse_manifest(*dump_manifest(manifest));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().reason(), "manifest/columns");
 }
 
 TEST(ChunkSums, NeedOneSumForEachBlock) {

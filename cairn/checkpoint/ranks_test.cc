@@ -282,6 +282,67 @@ TEST(Ranks, LongRunsOfATensorAreWrittenInPlace) {
   EXPECT_EQ(testing::difference(must(load(dir / "c", {}, runtime)).tree, whole_tree(leaves)), "");
 }
 
+TEST(Ranks, SmallLeavesReachTheMemoryOfEveryDevice) {
+  testing::Random random(19);
+  const Mesh mesh = must(Mesh::over_ranks({{"x", 4}}, 2));
+  const Sharding everywhere = must(NamedSharding::make(mesh, PartitionSpec()));
+  const Array whole = testing::random_array(random, DType::kFloat32, {8});
+  testing::TempDir dir;
+  Runtime alone;
+  must(save_tree(Tree::dict({{"w", whole}}), dir / "c", {}, alone, "model"));
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    std::vector<Shard> shards;
+    for (std::size_t at = 0; at < 4; ++at) {
+      if (everywhere.device(at).rank == coordinator.rank())
+        shards.push_back({at, must(Array::zeros(DType::kFloat32, {8}))});
+    }
+    const Tree like = Tree::dict(
+        {{"w", Tree(must(ShardedArray::make(DType::kFloat32, {8}, everywhere, shards)))}});
+    const auto loaded = load(dir / "c", {.like = &like, .fill = true}, runtime);
+    ASSERT_TRUE(loaded) << loaded.error().to_string();
+    EXPECT_EQ(shards.size(), 2u);
+    for (const Shard& shard : shards)
+      EXPECT_TRUE(std::ranges::equal(shard.data.bytes(), whole.bytes()));
+  });
+}
+
+TEST(Ranks, ThatLoadOtherLeavesAreTold) {
+  testing::Random random(20);
+  const Tree tree = Tree::dict({{"a", testing::random_array(random, DType::kInt8, {9})},
+                                {"b", testing::random_array(random, DType::kInt8, {9})}});
+  testing::TempDir dir;
+  Runtime alone;
+  must(save_tree(tree, dir / "c", {}, alone, "model"));
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    const KeyPath key({coordinator.rank() == 0 ? "a" : "b"});
+    const auto loaded = load(dir / "c", {.keys = {key}}, runtime);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().reason(), "load/ranks-disagree");
+  });
+}
+
+TEST(Ranks, ValidateAllOfWhatOneOfThemLoadsByItself) {
+  testing::Random random(21);
+  const Tree tree = Tree::dict({{"a", testing::random_array(random, DType::kInt8, {9})},
+                                {"b", testing::random_array(random, DType::kInt8, {9})}});
+  testing::TempDir dir;
+  Runtime alone;
+  must(save_tree(tree, dir / "c", {.enable_validation = true}, alone, "model"));
+  auto checkpoint = must(open_checkpoint(dir / "c", alone));
+  for (ManifestArray& array : checkpoint.prefixes[0].manifest.arrays)
+    array.sha256 = std::string(64, '0');
+  for (const char* const key : {"a", "b"}) {
+    testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+      const auto loaded = load(checkpoint, {.keys = {KeyPath({key})}, .validate = true}, runtime);
+      ASSERT_FALSE(loaded);
+      EXPECT_EQ(loaded.error().reason(), "load/sha256");
+    });
+  }
+}
+
 class RanksFail : public ::testing::Test {
  protected:
   RanksFail() {
@@ -337,6 +398,22 @@ TEST_F(RanksFail, TogetherWhenOneHasNoMemoryOfItsPart) {
                                             : part_of(whole, rows, rank))}});
                       }),
         "rank " + std::to_string(culprit));
+  }
+}
+
+TEST_F(RanksFail, TogetherWhenTheyMeanOtherPlaces) {
+  std::vector<std::string> texts(2);
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    const std::string place = coordinator.rank() == 0 ? path_ : dir_ / "elsewhere";
+    const auto saved = save_tree(Tree::dict({}), place, {}, runtime, "model");
+    texts[static_cast<std::size_t>(coordinator.rank())] =
+        saved ? "saved" : saved.error().to_string();
+  });
+  for (const std::string& text : texts) {
+    EXPECT_NE(text.find("rank 1: this rank and rank 0 do not save the same: place"),
+              std::string::npos)
+        << text;
   }
 }
 

@@ -168,17 +168,16 @@ class FileAttemptRank final : public AttemptRank {
   Result<void> abandon(const Error& error) override {
     Outcome outcome;
     outcome.failure = error;
-    auto done = put_outcome(outcome);
-    if (!done && done.error().code() == Code::kResourceExhausted && options_.rank == 0) {
-      // Nothing is decided, and only rank 0 could decide for it: the data can make room.
-      dest_.remove_tree(name_ + "/new").ignore_error("others may still write there");
-      done = put_outcome(outcome);
-    }
-    const bool theirs = !done && (done.error().code() == Code::kAlreadyExists ||
-                                  done.error().code() == Code::kNotFound);
-    if (!theirs) return as_told(error);
+    const auto done = put_outcome(outcome);
+    if (done) return as_told(error);
     CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
-    return decided ? *decided : as_told(error);
+    if (decided) return *decided ? make_durable() : *decided;
+    if (done.error().code() == Code::kResourceExhausted && options_.rank == 0) {
+      // Nothing is decided, and nobody but rank 0 could have committed: the data can make room.
+      dest_.remove_tree(name_ + "/new").ignore_error("others may still write there");
+      put_outcome(outcome).ignore_error("then the others notice that rank 0 is gone");
+    }
+    return as_told(error);
   }
 
  private:
@@ -290,10 +289,10 @@ class FileAttemptRank final : public AttemptRank {
     if (!file) return sighting;
     const auto locked = (*file)->is_locked_elsewhere();
     const auto text = dest_.read(phase_file(rank), kMaxPhaseBytes);
+    if (!text || !*text) return sighting;
     // Behind the first line there may be the end of an earlier, longer one.
-    const auto json = text && *text ? parse_json((*text)->substr(0, (*text)->find('\n')),
-                                                 JsonLimits{.bytes = kMaxPhaseBytes})
-                                    : Error(Code::kCorrupt, "ranks/bad-phase", "");
+    const std::string line = (*text)->substr(0, (*text)->find('\n'));
+    const auto json = parse_json(line, JsonLimits{.bytes = kMaxPhaseBytes});
     if (!json) return sighting;
     const Json* phase = json->find("phase");
     const Json* boot = json->find("boot_id");

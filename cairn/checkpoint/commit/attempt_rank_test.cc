@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/attempt_rank.h"
 
+#include <cerrno>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/commit/commit.h"
 #include "cairn/testing/interposed_file_system.h"
+#include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -35,6 +38,8 @@ class Job {
                                          .ranks = static_cast<int>(all_.size())}));
     return *all_[rank];
   }
+  AttemptRank& rank(std::size_t rank) { return *all_[rank]; }
+  Deadline in_a_minute() const { return Deadline::in(std::chrono::minutes(1), clock_); }
   void die(std::size_t rank) { all_[rank].reset(); }
 
   Result<void> wait_for_all(std::chrono::seconds timeout) {
@@ -84,6 +89,47 @@ TEST(AttemptRank, OnlyRankZeroHasMoreToDoWhenThereAreMoreRanks) {
   const std::size_t each = (eight.first - two.first) / 6;
   EXPECT_LE(each, 7u);
   EXPECT_EQ(thirty_two.first - two.first, 30 * each);
+}
+
+TEST(AttemptRank, AFailureIsHeardAtEveryStage) {
+  Job job(3);
+  for (std::size_t rank = 0; rank < 3; ++rank) {
+    RankReport report;
+    report.rank = static_cast<int>(rank);
+    must(job.join(rank).report("written", report));
+  }
+  must(job.wait_for_all(std::chrono::seconds(1)));
+  RankReport failed;
+  failed.rank = 2;
+  failed.failure = Error(Code::kResourceExhausted, "storage/no-space", "full").in("leaf w");
+  must(job.rank(2).report("assembled", failed));
+  // Rank 0 takes the reports; rank 1 only waits until they are there.
+  const AttemptRank::Take takes = [](const RankReport&) { return Result<void>(); };
+  const std::pair<std::size_t, AttemptRank::Take> waiters[] = {{0, takes}, {1, {}}};
+  for (const auto& [rank, take] : waiters) {
+    const auto waited = job.rank(rank).wait_reports("assembled", {2}, job.in_a_minute(), take);
+    ASSERT_FALSE(waited);
+    EXPECT_EQ(waited.error().reason(), "storage/no-space");
+    EXPECT_EQ(waited.error().to_string(), "rank 2: leaf w: full");
+  }
+}
+
+TEST(AttemptRank, AnAbandonmentForWantOfSpaceDoesNotTouchWhatIsDecided) {
+  testing::LossyFileSystem disk;
+  testing::ManualClock clock;
+  const auto attempt = must(Attempt::begin(disk, clock, "/c", {.ranks = 2}));
+  const auto me =
+      must(AttemptRank::join(disk, clock, {.dest = "/c", .attempt = attempt->id(), .ranks = 2}));
+  must(me->data().put("x", as_bytes("data")));
+  Outcome outcome;
+  outcome.commit = true;
+  const std::string name = "/c/.cairn-" + attempt->id() + "/outcome.json";
+  const auto file = must(disk.open(
+      nullptr, name, {.access = storage::OpenOptions::Access::kReadWrite, .create = true}));
+  must(file->write_at(0, as_bytes(dump_outcome(outcome))));
+  disk.fail_at(disk.operations().size(), ENOSPC);
+  EXPECT_TRUE(me->abandon(Error(Code::kResourceExhausted, "storage/no-space", "full")));
+  EXPECT_TRUE(me->data().stat("x"));
 }
 
 TEST(AttemptRank, LooksAfterManyInTurnAndFindsTheOneThatDied) {

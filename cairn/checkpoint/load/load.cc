@@ -57,9 +57,6 @@ Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& optio
 Result<void> validate_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
                              Runtime& runtime) {
   return for_each_index(runtime.executor(), which.size(), [&](std::size_t n) -> Result<void> {
-    // Ranks share the work, and hear of each other's errors.
-    if (n % static_cast<std::size_t>(runtime.ranks()) != static_cast<std::size_t>(runtime.rank()))
-      return {};
     const ManifestArray& array = prefix.manifest.arrays[which[n]];
     if (array.sha256.empty()) return {};
     CAIRN_TRY_ASSIGN(const Array whole,
@@ -99,6 +96,15 @@ Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options,
   return nest(std::move(leaves));
 }
 
+// Ranks that load together validate each its share, and hear of each other's errors.
+std::vector<std::size_t> own_share(const std::vector<std::size_t>& which, const Runtime& runtime) {
+  std::vector<std::size_t> mine;
+  const auto step = static_cast<std::size_t>(runtime.ranks());
+  for (auto n = static_cast<std::size_t>(runtime.rank()); n < which.size(); n += step)
+    mine.push_back(which[n]);
+  return mine;
+}
+
 /// What is to be read and what becomes of it.
 struct Preparation {
   LoadWork work;
@@ -133,7 +139,10 @@ Result<Tree> call_back(Tree tree, const LeafCallback& callback) {
 Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime,
                            const SharedReader& share) {
   CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
-  if (options.validate) CAIRN_TRY(validate_arrays(prefix, ready.work.which, runtime));
+  if (options.validate) {
+    const auto& all = ready.work.which;
+    CAIRN_TRY(validate_arrays(prefix, share ? own_share(all, runtime) : all, runtime));
+  }
   CAIRN_TRY(share ? share(prefix, ready.work, options)
                   : read_arrays(prefix, ready.work, options, runtime));
   Loaded loaded;

@@ -40,8 +40,8 @@ struct SaveOptions {
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
   std::optional<std::string> mark = {};
-  /// With several ranks: longest time from the beginning to the decision. Whoever is late then
-  /// fails the save on all of them, by name.
+  /// With several ranks: longest time from when all have come to the decision, and before that for
+  /// the last to come. Whoever is late then fails the save on all of them, by name.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
   ProgressSink progress = {};  ///< of what this rank writes
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A save by several ranks. In the foreground they agree on the attempt, by one broadcast; then each
-// writes its part, and they meet in the attempt (commit/attempt_rank.h).
+// A save by several ranks. In the foreground they agree on the attempt, by one broadcast and one
+// gather; then each writes its part, and they meet in the attempt (commit/attempt_rank.h).
 #pragma once
 
 #include <string>
