@@ -2,6 +2,7 @@
 // Saves by several ranks, as threads: what they write together is what one process reads.
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +12,7 @@
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/storage/open.h"
+#include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/rank_threads.h"
@@ -101,12 +103,15 @@ Tree whole_tree(const std::vector<Leaf>& leaves) {
 /// The reports of all ranks.
 std::vector<Result<SaveReport>> save_by_ranks(int ranks, const std::string& path,
                                               const SaveOptions& options,
-                                              const std::function<Tree(int)>& tree) {
+                                              const std::function<Tree(int)>& tree,
+                                              storage::FileSystem* of_rank_zero = nullptr) {
   std::vector<Result<SaveReport>> reports(
       static_cast<std::size_t>(ranks), Error(Code::kInternal, "unset", "the rank did not return"));
   testing::run_ranks(ranks, [&](coord::Coordinator& coordinator) {
-    Runtime runtime({.threads = 1, .coordinator = &coordinator});
     const int rank = coordinator.rank();
+    Runtime runtime({.threads = 1,
+                     .file_system = rank == 0 ? of_rank_zero : nullptr,
+                     .coordinator = &coordinator});
     reports[static_cast<std::size_t>(rank)] =
         save_tree(tree(rank), path, options, runtime, "model");
   });
@@ -415,6 +420,21 @@ TEST_F(RanksFail, TogetherWhenTheyMeanOtherPlaces) {
               std::string::npos)
         << text;
   }
+}
+
+TEST_F(RanksFail, TogetherWhenRankZeroCannotComeIn) {
+  // A directory stands where its phase would be said.
+  const auto hindered = testing::interpose(storage::posix_file_system(), [&](std::size_t) {
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      std::error_code nowhere;
+      if (entry.path().filename().string().starts_with(".cairn-"))
+        std::filesystem::create_directory(entry.path() / "ranks/0.phase", nowhere);
+    }
+  });
+  expect_failure(
+      save_by_ranks(
+          4, path_, {}, [&](int rank) { return tree_of(leaves_, rank); }, hindered.get()),
+      "0.phase: cannot create");
 }
 
 TEST_F(RanksFail, InOneProcessThatHoldsOnlyAPart) {

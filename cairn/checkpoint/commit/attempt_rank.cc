@@ -385,4 +385,10 @@ Result<std::unique_ptr<AttemptRank>> AttemptRank::join(storage::FileSystem& fs, 
   return std::unique_ptr<AttemptRank>(std::move(joined));
 }
 
+Result<void> AttemptRank::abandon_unjoined(storage::FileSystem& fs, Clock& clock, Options options,
+                                           const Error& error) {
+  CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, options.dest, false));
+  return FileAttemptRank(std::move(dest), clock, std::move(options)).abandon(error);
+}
+
 }  // namespace cairn::inline checkpoint

@@ -38,6 +38,9 @@ class AttemptRank {
   /// if it is not there.
   static Result<std::unique_ptr<AttemptRank>> join(storage::FileSystem& fs, Clock& clock,
                                                    Options options);
+  /// What abandon() does, for rank 0 when it could not join.
+  static Result<void> abandon_unjoined(storage::FileSystem& fs, Clock& clock, Options options,
+                                       const Error& error);
   virtual ~AttemptRank() = default;
 
   /// Where the data goes: the store of new/.

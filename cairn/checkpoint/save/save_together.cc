@@ -91,14 +91,18 @@ class JointSave {
 
   // Each says whether it came in: one that cannot has no other way to tell.
   Result<void> join(const Opening& opening) {
-    auto joined = AttemptRank::join(runtime_.file_system(), runtime_.clock(),
-                                    {.dest = opening.directory,
+    const AttemptRank::Options place{.dest = opening.directory,
                                      .attempt = opening.attempt,
                                      .rank = runtime_.rank(),
-                                     .ranks = runtime_.ranks()});
+                                     .ranks = runtime_.ranks()};
+    auto joined = AttemptRank::join(runtime_.file_system(), runtime_.clock(), place);
     const std::string mine = joined ? "" : dump_json(error_to_json(joined.error()));
     CAIRN_TRY_ASSIGN(const auto said,
                      runtime_.coordinator()->gather(as_bytes(mine), phase_, deadline_));
+    if (!joined && runtime_.rank() == 0) {
+      CAIRN_TRY(AttemptRank::abandon_unjoined(runtime_.file_system(), runtime_.clock(), place,
+                                              Error(joined.error()).in("rank 0")));
+    }
     if (!joined) return std::move(joined).error();
     rank_ = *std::move(joined);
     for (std::size_t rank = 0; rank < said.size(); ++rank) {
