@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/save/leaf_source.h"
 
+#include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "cairn/array/cast.h"
@@ -15,81 +18,110 @@ namespace {
 
 class MemorySource final : public LeafSource {
  public:
-  MemorySource(ShardedArray array, DType dtype) : array_(std::move(array)), dtype_(dtype) {}
+  MemorySource(ShardedArray array, DType dtype);
 
   Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override;
   Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override;
   std::uint64_t scratch_bytes(std::uint64_t elements) const override;
 
  private:
+  std::optional<ByteSpan> find(std::span<const Box> boxes) const;
   void gather(const Box& box, std::byte* to, const Strides& strides) const;
-  Result<ByteSpan> cast(Buffer gathered, Buffer& scratch) const;
+  Result<ByteSpan> cast(ByteSpan cells, Buffer& scratch) const;
+  Result<ByteSpan> cast_gathered(Buffer gathered, Buffer& scratch) const;
 
   const ShardedArray array_;
   const DType dtype_;
+  std::vector<const Shard*> parts_;  // one of each box
 };
+
+MemorySource::MemorySource(ShardedArray array, DType dtype)
+    : array_(std::move(array)), dtype_(dtype) {
+  for (const Shard& shard : array_.shards()) parts_.push_back(&shard);
+  const DeviceGroups& groups = array_.sharding().groups(array_.shape());
+  const auto box_number = [&](const Shard* part) { return groups.group_of(part->position); };
+  std::ranges::stable_sort(parts_, {}, box_number);
+  const auto replicas = std::ranges::unique(parts_, {}, box_number);
+  parts_.erase(replicas.begin(), replicas.end());
+}
 
 std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
   const std::uint64_t gathered = elements * item_size(array_.dtype());
   return dtype_ == array_.dtype() ? gathered : gathered + elements * item_size(dtype_);
 }
 
+// Boxes that follow each other in C order, if they lie so in the memory of one shard.
+std::optional<ByteSpan> MemorySource::find(std::span<const Box> boxes) const {
+  if (boxes.empty()) return ByteSpan();
+  for (const Shard* part : parts_) {
+    const Box held = array_.box_of(*part);
+    if (!held.contains(boxes.front())) continue;
+    const std::byte* first = nullptr;
+    std::size_t size = 0;
+    for (const Box& box : boxes) {
+      if (!held.contains(box)) return std::nullopt;
+      const Array cells = part->data.slice(box.relative_to(held.begin));
+      if (size == 0) first = cells.data();
+      if (!cells.dense() || cells.data() != first + size) return std::nullopt;
+      size += static_cast<std::size_t>(cells.nbytes());
+    }
+    return ByteSpan(first, size);
+  }
+  return std::nullopt;
+}
+
 // `to` is where the element at box.begin goes.
 void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
   const std::size_t item = item_size(array_.dtype());
-  for (const Shard& shard : array_.shards()) {
-    const Box held = array_.box_of(shard);
+  for (const Shard* shard : parts_) {
+    const Box held = array_.box_of(*shard);
     const Box common = box.intersect(held);
     if (common.empty()) continue;
-    const Array part = shard.data.slice(common.relative_to(held.begin));
+    const Array part = shard->data.slice(common.relative_to(held.begin));
     std::byte* target = to + byte_offset(common.relative_to(box.begin).begin, strides);
     copy_strided(part.shape(), item, {part.data(), &part.strides()}, {target, &strides});
   }
 }
 
-Result<ByteSpan> MemorySource::cast(Buffer gathered, Buffer& scratch) const {
-  if (dtype_ == array_.dtype()) {
-    scratch = std::move(gathered);
-    return scratch.bytes();
-  }
-  const std::size_t elements = gathered.size() / item_size(array_.dtype());
+Result<ByteSpan> MemorySource::cast(ByteSpan cells, Buffer& scratch) const {
+  if (dtype_ == array_.dtype()) return cells;
+  const std::size_t elements = cells.size() / item_size(array_.dtype());
   CAIRN_TRY_ASSIGN(scratch, Buffer::allocate(elements * item_size(dtype_)));
-  cast_elements(array_.dtype(), gathered.bytes(), dtype_, scratch.mutable_bytes());
+  cast_elements(array_.dtype(), cells, dtype_, scratch.mutable_bytes());
+  return scratch.bytes();
+}
+
+Result<ByteSpan> MemorySource::cast_gathered(Buffer gathered, Buffer& scratch) const {
+  if (dtype_ != array_.dtype()) return cast(gathered.bytes(), scratch);
+  scratch = std::move(gathered);
   return scratch.bytes();
 }
 
 Result<ByteSpan> MemorySource::range(std::uint64_t begin, std::uint64_t end,
                                      Buffer& scratch) const {
   const std::size_t item = item_size(array_.dtype());
-  if (array_.whole() && array_.array().dense()) {
-    const ByteSpan bytes = array_.array().bytes().subspan(begin * item, (end - begin) * item);
-    if (dtype_ == array_.dtype()) return bytes;
-    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item_size(dtype_)));
-    cast_elements(array_.dtype(), bytes, dtype_, scratch.mutable_bytes());
-    return scratch.bytes();
-  }
+  const std::vector<Box> boxes = flat_range_boxes(array_.shape(), begin, end);
+  if (const auto cells = find(boxes)) return cast(*cells, scratch);
   CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros((end - begin) * item));
   const Strides strides = dense_strides(array_.shape(), item);
-  for (const Box& box : flat_range_boxes(array_.shape(), begin, end)) {
+  for (const Box& box : boxes) {
     const std::uint64_t first = flat_index(array_.shape(), box.begin) - begin;
     gather(box, gathered.mutable_bytes().data() + first * item, strides);
   }
-  return cast(std::move(gathered), scratch);
+  return cast_gathered(std::move(gathered), scratch);
 }
 
 Result<ByteSpan> MemorySource::chunk(const Box& box, const Shape& chunk_shape,
                                      Buffer& scratch) const {
-  if (box.shape() == chunk_shape && is_flat(array_.shape(), box) && array_.whole() &&
-      array_.array().dense()) {
-    const std::uint64_t first = flat_index(array_.shape(), box.begin);
-    return range(first, first + box.elements(), scratch);
+  if (box.shape() == chunk_shape) {
+    if (const auto cells = find({&box, 1})) return cast(*cells, scratch);
   }
   const std::size_t item = item_size(array_.dtype());
   const std::uint64_t bytes = Box::whole(chunk_shape).elements() * item;
   CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros(bytes));
   const Strides strides = dense_strides(chunk_shape, item);
   gather(box, gathered.mutable_bytes().data(), strides);
-  return cast(std::move(gathered), scratch);
+  return cast_gathered(std::move(gathered), scratch);
 }
 
 class StoredSource final : public LeafSource {
