@@ -92,12 +92,13 @@ Result<void> check_no_link(const Directory& dest, const std::string& name) {
 
 class FileAttempt final : public Attempt {
  public:
-  FileAttempt(Directory dest, Clock& clock, AttemptFile file, std::chrono::nanoseconds lock_timeout)
+  FileAttempt(Directory dest, Clock& clock, AttemptFile file, const AttemptOptions& options)
       : dest_(std::move(dest)),
         clock_(clock),
         file_(std::move(file)),
         name_(std::string(kAttemptPrefix) + file_.id),
-        lock_timeout_(lock_timeout) {}
+        lock_timeout_(options.lock_timeout),
+        guard_(options.guard) {}
 
   ~FileAttempt() override {
     if (!born_ || decided_) return;
@@ -147,6 +148,7 @@ class FileAttempt final : public Attempt {
   storage::Store& data() override { return *data_; }
 
   Result<void> commit(const CommitRequest& request) override {
+    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard_));
     CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest_, clock_, lock_timeout_));
     CAIRN_TRY(finish_others());
     CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
@@ -320,6 +322,7 @@ class FileAttempt final : public Attempt {
   const AttemptFile file_;
   const std::string name_;
   const std::chrono::nanoseconds lock_timeout_;
+  const CommitGuard guard_;
   bool born_ = false;
   bool decided_ = false;
   std::unique_ptr<storage::File> alive_;  // its lock says that we live
@@ -368,7 +371,7 @@ Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& 
       CAIRN_TRY(check_replaceable(dest, directory, prefix));
     }
   }
-  auto attempt = std::make_unique<FileAttempt>(dest, clock, std::move(file), options.lock_timeout);
+  auto attempt = std::make_unique<FileAttempt>(dest, clock, std::move(file), options);
   CAIRN_TRY(attempt->be_born());
   return std::unique_ptr<Attempt>(std::move(attempt));
 }

@@ -6,7 +6,8 @@
 //     lock the writer holds for as long as it lives. Directories made here and their parents are
 //     synced.
 //  2. Data goes into .cairn-<id>/new/, laid out as it will stand in the destination, and is synced.
-//  3. Commit, under the lock again: decided attempts of others are finished first; the record is
+//  3. Commit, with the guard of the run if there is one, under the lock again: decided attempts of
+//  others are finished first; the record is
 //     read again and a prefix that changed since birth refuses the commit; index and record are
 //     merged; all JSON is staged in new/ (the mark as metadata.json.new) and synced.
 //  4. The decision: outcome.json, written aside, synced, linked to its name exclusively, directory
@@ -27,6 +28,7 @@
 
 #include "cairn/base/clock.h"
 #include "cairn/base/json.h"
+#include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/record.h"
 #include "cairn/storage/local/file_system.h"
 #include "cairn/storage/store.h"
@@ -38,6 +40,7 @@ struct AttemptOptions {
   std::string run_id = {};
   int ranks = 1;  ///< more than one: they meet as attempt_rank.h says
   std::chrono::nanoseconds lock_timeout = std::chrono::seconds(60);
+  CommitGuard guard = {};  ///< taken by commit(), before the destination's lock
 };
 
 /// What a prefix of this save becomes.

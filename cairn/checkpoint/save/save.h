@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/base/json.h"
+#include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/progress.h"
 #include "cairn/checkpoint/runtime.h"
@@ -44,6 +45,9 @@ struct SaveOptions {
   /// the last to come. Whoever is late then fails the save on all of them, by name.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
   ProgressSink progress = {};  ///< of what this rank writes
+  /// Held from before the decision until all is in place; its error refuses the save. With several
+  /// ranks, rank 0's alone.
+  CommitGuard guard = {};
 };
 
 struct SaveReport {

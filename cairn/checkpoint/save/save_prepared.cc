@@ -123,6 +123,7 @@ Result<SaveReport> save_bare(PreparedTree tree, const Uri& uri, const SaveOption
   writers.push_back(std::move(writer));
   CAIRN_TRY(write_jobs(writers, &ArrayWriter::jobs, options.progress, runtime));
   CAIRN_TRY_ASSIGN(auto sums, writers.front()->take_sums());
+  CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options.guard));
   Manifest written = tree.manifest;
   CAIRN_TRY(writers.front()->finish(written, std::move(sums), tree.sha256));
   CAIRN_TRY(store->sync());
@@ -140,6 +141,7 @@ AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const Sav
   AttemptOptions birth;
   for (const PreparedTree& tree : trees) birth.prefixes.push_back(tree.manifest.prefix);
   birth.run_id = options.run_id;
+  birth.guard = options.guard;
   birth.ranks = ranks;
   return birth;
 }
