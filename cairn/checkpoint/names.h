@@ -15,6 +15,11 @@ constexpr std::string_view kIndexName = "tensorstore_index.json";
 constexpr std::string_view kCheckpointMetadataName = "checkpoint_metadata.json";
 constexpr std::string_view kLockName = ".cairn-lock";
 constexpr std::string_view kTrashName = ".cairn-trash";
+/// Whoever finds it in a checkpoint removes nothing there.
+constexpr std::string_view kPinName = ".cairn-pin";
+/// Of a run directory: who owns it, and the lock under which that changes and saves are decided.
+constexpr std::string_view kOwnerName = ".cairn-owner.json";
+constexpr std::string_view kRunLockName = ".cairn-run-lock";
 /// An attempt is the directory ".cairn-<attempt id>".
 constexpr std::string_view kAttemptPrefix = ".cairn-";
 /// The stored layouts, as `layout` in manifests and on the command line.

@@ -23,6 +23,11 @@ struct RunEntry {
   bool is_temporary = false;
   bool marked = false;  ///< has a mark: a run's checkpoint, which discovery may take
   bool torn = false;    ///< an unfinished save lies in it
+  bool busy = false;    ///< a writer that lives saves into it
+  bool ours = false;    ///< has a record of ours: nothing without one is ever removed
+  bool pinned = false;
+  std::string run_id;   ///< of the run that saved it; empty: not known
+  Json extra;           ///< the other members of its mark: an object, or null
   std::string problem;  ///< why it cannot be used; empty: nothing was noticed
 };
 
@@ -31,13 +36,19 @@ struct RunEntry {
 /// exist.
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
 
+/// Why the checkpoint cannot be taken after all: what was noticed, or what comes to light when it
+/// is opened and its files are looked for. Empty: it can.
+std::string find_problem(const RunEntry& entry, Runtime& runtime);
+
 /// Is every file there that the metadata of the checkpoint name? Looks at names alone. `corrupt`
 /// (discovery/missing-files), with the first that is missing. Writers that leave out chunks of
 /// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
 
 /// Path of the newest marked checkpoint that opens and is whole; nothing if there is none or the
-/// base does not exist. What was skipped is said through the log (discovery/skipped).
+/// base does not exist. What was skipped is said through the log (discovery/skipped), and so is a
+/// latest one that another run saved than the one that owned the directory last
+/// (discovery/other-run).
 Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
                                                           Runtime& runtime);
 
