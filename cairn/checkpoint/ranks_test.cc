@@ -2,20 +2,15 @@
 // Saves by several ranks, as threads: what they write together is what one process reads.
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include <gtest/gtest.h>
 
-#include "cairn/array/strided_copy.h"
-#include "cairn/base/uri.h"
 #include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
-#include "cairn/storage/open.h"
-#include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
-#include "cairn/testing/random_tree.h"
 #include "cairn/testing/rank_threads.h"
+#include "cairn/testing/sharded_leaves.h"
 #include "cairn/testing/temp_dir.h"
 #include "cairn/tree/flatten.h"
 
@@ -23,99 +18,21 @@ namespace cairn {
 namespace {
 
 using testing::must;
-
-/// What `rank` holds of `whole`.
-ShardedArray part_of(const Array& whole, const Sharding& sharding, int rank) {
-  std::vector<Shard> shards;
-  for (std::size_t at = 0; at < sharding.device_count(); ++at) {
-    if (sharding.device(at).rank != rank) continue;
-    const Array slice = whole.slice(sharding.box(at, whole.shape()));
-    Array copy = must(Array::allocate(whole.dtype(), slice.shape()));
-    must(copy_array(slice, copy));
-    shards.push_back({at, std::move(copy)});
-  }
-  return must(ShardedArray::make(whole.dtype(), whole.shape(), sharding, std::move(shards)));
-}
-
-Mesh random_mesh(testing::Random& random, int ranks) {
-  const std::vector<std::vector<MeshAxis>> shapes{
-      {{"x", ranks}},
-      {{"x", ranks}, {"y", 2}},
-      {{"y", 2}, {"x", ranks}},
-      {{"x", ranks}, {"y", 1}, {"z", 3}},
-  };
-  return must(Mesh::over_ranks(shapes[testing::below(random, shapes.size())], ranks));
-}
-
-/// A spec that suits the shape: each axis at most once, only where it divides.
-PartitionSpec random_spec(testing::Random& random, const Mesh& mesh, const Shape& shape) {
-  std::vector<std::vector<std::string>> entries(shape.size());
-  std::vector<Index> parts(shape.size(), 1);
-  for (const MeshAxis& axis : mesh.axes()) {
-    if (shape.empty() || testing::below(random, 3) == 0) continue;
-    const std::size_t d = testing::below(random, shape.size());
-    if (shape[d] % (parts[d] * axis.size) != 0) continue;
-    parts[d] *= axis.size;
-    entries[d].push_back(axis.name);
-  }
-  return PartitionSpec(std::move(entries));
-}
-
-struct Leaf {
-  std::string name;
-  Array whole;
-  Sharding sharding;
-};
-
-std::vector<Leaf> random_leaves(testing::Random& random, const Mesh& mesh) {
-  const DType dtypes[] = {DType::kFloat32, DType::kBfloat16, DType::kInt8, DType::kBool,
-                          DType::kInt64};
-  std::vector<Leaf> leaves;
-  for (int i = 0; i < 6; ++i) {
-    Shape shape;
-    for (std::uint64_t d = testing::below(random, 4); d > 0; --d)
-      shape.push_back(static_cast<Index>(24 * testing::below(random, 3)));
-    const DType dtype = dtypes[testing::below(random, std::size(dtypes))];
-    leaves.push_back(
-        {"leaf" + std::to_string(i), testing::random_array(random, dtype, shape), Sharding()});
-    if (testing::below(random, 5) != 0) {
-      leaves.back().sharding = must(NamedSharding::make(mesh, random_spec(random, mesh, shape)));
-    }
-  }
-  return leaves;
-}
-
-Tree tree_of(const std::vector<Leaf>& leaves, int rank) {
-  std::vector<std::pair<Key, Tree>> children;
-  for (const Leaf& leaf : leaves)
-    children.emplace_back(leaf.name, Tree(part_of(leaf.whole, leaf.sharding, rank)));
-  children.emplace_back("step", Value(Integer(7)));
-  return Tree::dict(std::move(children));
-}
-
-Tree whole_tree(const std::vector<Leaf>& leaves) {
-  std::vector<std::pair<Key, Tree>> children;
-  for (const Leaf& leaf : leaves) children.emplace_back(leaf.name, leaf.whole);
-  children.emplace_back("step", Value(Integer(7)));
-  return Tree::dict(std::move(children));
-}
+using testing::random_leaves;
+using testing::random_mesh;
+using testing::random_spec;
+using testing::tree_of;
+using testing::whole_tree;
+using Leaf = testing::ShardedLeaf;
 
 /// The reports of all ranks.
 std::vector<Result<SaveReport>> save_by_ranks(int ranks, const std::string& path,
                                               const SaveOptions& options,
-                                              const std::function<Tree(int)>& tree,
-                                              storage::FileSystem* of_rank_zero = nullptr) {
-  std::vector<Result<SaveReport>> reports(
-      static_cast<std::size_t>(ranks), Error(Code::kInternal, "unset", "the rank did not return"));
-  testing::run_ranks(ranks, [&](coord::Coordinator& coordinator) {
-    const int rank = coordinator.rank();
-    Runtime runtime({.threads = 1,
-                     .file_system = rank == 0 ? of_rank_zero : nullptr,
-                     .coordinator = &coordinator});
-    reports[static_cast<std::size_t>(rank)] =
-        save_tree(tree(rank), path, options, runtime, "model");
+                                              const std::function<Tree(int)>& tree) {
+  return testing::by_rank(ranks, [&](coord::Coordinator& coordinator) {
+    Runtime runtime({.threads = 1, .coordinator = &coordinator});
+    return save_tree(tree(coordinator.rank()), path, options, runtime, "model");
   });
-  return reports;
 }
 
 TEST(Ranks, WhatTheyWriteTogetherIsWhatOneProcessReads) {
@@ -346,107 +263,6 @@ TEST(Ranks, ValidateAllOfWhatOneOfThemLoadsByItself) {
       EXPECT_EQ(loaded.error().reason(), "load/sha256");
     });
   }
-}
-
-class RanksFail : public ::testing::Test {
- protected:
-  RanksFail() {
-    testing::Random random(7);
-    leaves_ = random_leaves(random, must(Mesh::over_ranks({{"x", 4}}, 4)));
-    Runtime runtime;
-    must(save_tree(whole_tree(leaves_), path_, {}, runtime, "model"));
-  }
-
-  /// All ranks get one error, and what was there before is there still.
-  void expect_failure(const std::vector<Result<SaveReport>>& reports, const std::string& text) {
-    for (const auto& report : reports) {
-      ASSERT_FALSE(report);
-      EXPECT_NE(report.error().to_string().find(text), std::string::npos)
-          << report.error().to_string();
-      EXPECT_EQ(report.error().to_string(), reports[0].error().to_string());
-    }
-    Runtime runtime;
-    EXPECT_EQ(testing::difference(must(load(path_, {}, runtime)).tree, whole_tree(leaves_)), "");
-    must(save_tree(whole_tree(leaves_), path_, {}, runtime, "model"));
-    for (const auto& entry :
-         must(must(storage::open_store(must(parse_uri(path_)), {}))->list("", false)))
-      EXPECT_FALSE(entry.directory && entry.key.starts_with(".cairn")) << entry.key;
-  }
-
-  testing::TempDir dir_;
-  const std::string path_ = dir_ / "c";
-  std::vector<Leaf> leaves_;
-};
-
-TEST_F(RanksFail, TogetherWhenOneHasAnotherTree) {
-  expect_failure(save_by_ranks(4, path_, {},
-                               [&](int rank) {
-                                 auto leaves = leaves_;
-                                 if (rank == 2) leaves.pop_back();
-                                 return tree_of(leaves, rank);
-                               }),
-                 "rank 2: this rank and rank 0 do not save the same: tree and its values");
-}
-
-TEST_F(RanksFail, TogetherWhenOneHasNoMemoryOfItsPart) {
-  const Mesh mesh = must(Mesh::over_ranks({{"x", 4}}, 4));
-  const Sharding rows = must(NamedSharding::make(mesh, PartitionSpec({{"x"}})));
-  testing::Random random(8);
-  const Array whole = testing::random_array(random, DType::kInt8, {8});
-  for (const int culprit : {0, 3}) {
-    expect_failure(
-        save_by_ranks(4, path_, {},
-                      [&](int rank) {
-                        return Tree::dict(
-                            {{"w", Tree(rank == culprit
-                                            ? must(ShardedArray::make(DType::kInt8, {8}, rows, {}))
-                                            : part_of(whole, rows, rank))}});
-                      }),
-        "rank " + std::to_string(culprit));
-  }
-}
-
-TEST_F(RanksFail, TogetherWhenTheyMeanOtherPlaces) {
-  std::vector<std::string> texts(2);
-  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
-    Runtime runtime({.threads = 1, .coordinator = &coordinator});
-    const std::string place = coordinator.rank() == 0 ? path_ : dir_ / "elsewhere";
-    const auto saved = save_tree(Tree::dict({}), place, {}, runtime, "model");
-    texts[static_cast<std::size_t>(coordinator.rank())] =
-        saved ? "saved" : saved.error().to_string();
-  });
-  for (const std::string& text : texts) {
-    EXPECT_NE(text.find("rank 1: this rank and rank 0 do not save the same: place"),
-              std::string::npos)
-        << text;
-  }
-}
-
-TEST_F(RanksFail, TogetherWhenRankZeroCannotComeIn) {
-  // A directory stands where its phase would be said.
-  const auto hindered = testing::interpose(storage::posix_file_system(), [&](std::size_t) {
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      std::error_code nowhere;
-      if (entry.path().filename().string().starts_with(".cairn-"))
-        std::filesystem::create_directory(entry.path() / "ranks/0.phase", nowhere);
-    }
-  });
-  expect_failure(
-      save_by_ranks(
-          4, path_, {}, [&](int rank) { return tree_of(leaves_, rank); }, hindered.get()),
-      "0.phase: cannot create");
-}
-
-TEST_F(RanksFail, InOneProcessThatHoldsOnlyAPart) {
-  const Mesh mesh = must(Mesh::over_ranks({{"x", 4}}, 4));
-  const Sharding rows = must(NamedSharding::make(mesh, PartitionSpec({{"x"}})));
-  testing::Random random(8);
-  const Array whole = testing::random_array(random, DType::kInt8, {8});
-  Runtime runtime;
-  const auto saved =
-      save_tree(Tree::dict({{"w", Tree(part_of(whole, rows, 0))}}), path_, {}, runtime, "model");
-  ASSERT_FALSE(saved);
-  EXPECT_EQ(saved.error().reason(), "plan/unknown-rank");
 }
 
 }  // namespace

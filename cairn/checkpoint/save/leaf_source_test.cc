@@ -7,9 +7,8 @@
 
 #include "cairn/array/cast.h"
 #include "cairn/array/flat_range.h"
-#include "cairn/array/strided_copy.h"
 #include "cairn/testing/must.h"
-#include "cairn/testing/random_tree.h"
+#include "cairn/testing/sharded_leaves.h"
 
 namespace cairn {
 namespace {
@@ -20,13 +19,7 @@ using testing::must;
 ShardedArray on_mesh(const Array& whole, PartitionSpec spec) {
   const Mesh mesh = must(Mesh::over_ranks({{"x", 2}, {"y", 2}}, 1));
   const Sharding sharding = must(NamedSharding::make(mesh, std::move(spec)));
-  std::vector<Shard> shards;
-  for (std::size_t at = 0; at < sharding.device_count(); ++at) {
-    Array copy = must(Array::allocate(whole.dtype(), sharding.box(at, whole.shape()).shape()));
-    must(copy_array(whole.slice(sharding.box(at, whole.shape())), copy));
-    shards.push_back({at, std::move(copy)});
-  }
-  return must(ShardedArray::make(whole.dtype(), whole.shape(), sharding, std::move(shards)));
+  return testing::part_of(whole, sharding, 0);
 }
 
 Box random_box(testing::Random& random, const Shape& shape) {
