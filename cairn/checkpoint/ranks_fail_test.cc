@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Saves by several ranks that fail, as threads: all get one error, and nothing is lost.
 #include <filesystem>
+#include <future>
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,47 @@ TEST_F(RanksFail, TogetherWhenRankZeroCannotComeIn) {
   expect_failure(save_by_ranks(
                      4, path_, [&](int rank) { return tree_of(leaves_, rank); }, hindered.get()),
                  "0.phase: cannot create");
+}
+
+TEST_F(RanksFail, AndTheSlowOnesHearWhyAlthoughTheNextSaveHasBegun) {
+  const auto attempts = [&] {
+    std::vector<std::filesystem::path> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      if (std::filesystem::exists(entry.path() / "attempt.json")) found.push_back(entry.path());
+    }
+    return found;
+  };
+  // Rank 2 looks for the outcome only after rank 0 has begun to save again.
+  std::promise<void> begins;
+  const auto begun = begins.get_future().share();
+  std::optional<std::filesystem::path> first;
+  bool again = false;
+  const auto eager = testing::interpose(storage::posix_file_system(), [&](std::size_t) {
+    for (const auto& attempt : attempts()) {
+      if (!first) first = attempt;
+      if (attempt != *first && !std::exchange(again, true)) begins.set_value();
+    }
+  });
+  const auto slow = testing::interpose(storage::posix_file_system(), [&](std::size_t) {
+    const auto found = attempts();
+    if (!found.empty() && std::filesystem::exists(found[0] / "outcome.json")) begun.wait();
+  });
+  storage::FileSystem* const file_systems[] = {eager.get(), nullptr, slow.get()};
+  const auto saves = testing::by_rank(3, [&](coord::Coordinator& coordinator) {
+    const int rank = coordinator.rank();
+    Runtime runtime({.threads = 1, .file_system = file_systems[rank], .coordinator = &coordinator});
+    const Tree whole = whole_tree(leaves_);
+    const Tree other = rank == 1 ? Tree::dict({}) : whole;
+    auto failed = save_tree(other, path_, {}, runtime, "model");
+    return std::pair(std::move(failed), save_tree(whole, path_, {}, runtime, "model"));
+  });
+  std::vector<Result<SaveReport>> reports;
+  for (const auto& [failed, done] : saves) {
+    reports.push_back(failed);
+    EXPECT_TRUE(done) << done.error().to_string();
+  }
+  EXPECT_EQ(attempts().size(), 0u);
+  expect_failure(reports, "rank 1: this rank and rank 0 do not save the same");
 }
 
 TEST_F(RanksFail, InOneProcessThatHoldsOnlyAPart) {

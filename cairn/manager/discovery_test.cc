@@ -147,6 +147,10 @@ TEST(Discovery, SkipsATornCheckpointWithALogEntry) {
   ASSERT_EQ(ear.entries.size(), 1U);
   EXPECT_EQ(ear.entries[0].level, LogLevel::kWarning);
   EXPECT_THAT(ear.entries[0].message, HasSubstr("unfinished save"));
+  // Had it given up instead, it would be no one's concern.
+  testing::write_file(dir / "new/.cairn-0123456789abcdef0123456789abcdef/outcome.json",
+                      R"({"outcome": "abandon", "failure": null})");
+  EXPECT_EQ(latest(dir.path(), ear.runtime), "new");
 }
 
 TEST(Discovery, SkipsWhatLostAFileOrItsManifest) {

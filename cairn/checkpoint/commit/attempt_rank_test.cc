@@ -8,6 +8,7 @@
 
 #include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/commit/commit.h"
+#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
@@ -130,6 +131,30 @@ TEST(AttemptRank, AnAbandonmentForWantOfSpaceDoesNotTouchWhatIsDecided) {
   disk.fail_at(disk.operations().size(), ENOSPC);
   EXPECT_TRUE(me->abandon(Error(Code::kResourceExhausted, "storage/no-space", "full")));
   EXPECT_TRUE(me->data().stat("x"));
+}
+
+TEST(AttemptRank, AnAbandonedAttemptTearsNothingAndStaysWhileARankLivesInIt) {
+  testing::TempDir dir;
+  testing::ManualClock clock;
+  storage::FileSystem& fs = storage::posix_file_system();
+  auto attempt = must(Attempt::begin(fs, clock, dir.path(), {.ranks = 2}));
+  const std::string id = attempt->id();
+  auto slow = must(
+      AttemptRank::join(fs, clock, {.dest = dir.path(), .attempt = id, .rank = 1, .ranks = 2}));
+  const Error full = Error(Code::kResourceExhausted, "storage/no-space", "full").in("rank 0");
+  EXPECT_FALSE(must(AttemptRank::join(fs, clock, {.dest = dir.path(), .attempt = id, .ranks = 2}))
+                   ->abandon(full));
+  EXPECT_TRUE(must(recover(fs, clock, dir.path())).removed.empty()) << "its writer lives";
+  attempt.reset();
+  const Snapshot left = must(take_snapshot(fs, dir.path()));
+  EXPECT_FALSE(left.torn);
+  EXPECT_TRUE(left.attempts.empty());
+  EXPECT_TRUE(must(recover(fs, clock, dir.path())).removed.empty()) << "rank 1 lives";
+  const auto outcome = slow->wait_outcome(Deadline::in(std::chrono::minutes(1), clock));
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().to_string(), "rank 0: full");
+  slow.reset();
+  EXPECT_EQ(must(recover(fs, clock, dir.path())).removed, std::vector<std::string>{id});
 }
 
 TEST(AttemptRank, LooksAfterManyInTurnAndFindsTheOneThatDied) {

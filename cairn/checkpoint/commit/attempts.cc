@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/attempts.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cairn/checkpoint/commit/moves.h"
@@ -17,10 +18,19 @@ bool is_attempt_name(const std::string& name) {
          name.find_first_not_of("0123456789abcdef", kAttemptPrefix.size()) == std::string::npos;
 }
 
-Result<AttemptState> writer_state(const Directory& dest, const std::string& file) {
+Result<bool> is_locked(const Directory& dest, const std::string& file) {
   CAIRN_TRY_ASSIGN(const auto open, dest.fs().open(dest.handle(), file, {}));
-  CAIRN_TRY_ASSIGN(const bool held, open->is_locked_elsewhere());
-  return held ? AttemptState::kAlive : AttemptState::kDead;
+  return open->is_locked_elsewhere();
+}
+
+// Does its writer or another rank live? What cannot be looked at keeps nobody.
+bool is_lived_in(const Directory& dest, const std::string& attempt) {
+  if (is_locked(dest, attempt + "/" + std::string(kAttemptFile)).value_or(false)) return true;
+  const std::string ranks = attempt + "/ranks";
+  const auto entries = dest.list(ranks);
+  return entries && std::ranges::any_of(*entries, [&](const storage::DirEntry& entry) {
+           return is_locked(dest, ranks + "/" + entry.name).value_or(false);
+         });
 }
 
 Result<std::optional<FoundAttempt>> look_at(const Directory& dest, const std::string& name) {
@@ -42,36 +52,30 @@ Result<std::optional<FoundAttempt>> look_at(const Directory& dest, const std::st
                    dest.read(name + "/" + std::string(kOutcomeFile), kMaxAttemptFileBytes));
   if (decided) {
     CAIRN_TRY_ASSIGN(auto outcome, parse_outcome(*decided));
-    if (outcome.commit) {
-      found.outcome = std::move(outcome);
-      found.view.state = AttemptState::kDecided;
-      return std::optional(std::move(found));
-    }
+    found.view.state = outcome.commit ? AttemptState::kDecided : AttemptState::kAbandoned;
+    if (outcome.commit) found.outcome = std::move(outcome);
+    return std::optional(std::move(found));
   }
-  auto state = writer_state(dest, file);
-  if (!state) {
-    if (state.error().code() == Code::kNotFound) return std::optional<FoundAttempt>();
-    return std::move(state).error();
+  auto alive = is_locked(dest, file);
+  if (!alive) {
+    if (alive.error().code() == Code::kNotFound) return std::optional<FoundAttempt>();
+    return std::move(alive).error();
   }
-  found.view.state = *state;
+  found.view.state = *alive ? AttemptState::kAlive : AttemptState::kDead;
   return std::optional(std::move(found));
 }
 
-// The decision may have been seen but not made durable by whoever took it.
-Result<void> sync_decision(const Directory& dest, const std::string& attempt) {
+Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt) {
+  // The decision may have been seen but not made durable by whoever took it.
   CAIRN_TRY_ASSIGN(const auto file,
-                   dest.open_file(attempt + "/" + std::string(kOutcomeFile), false));
+                   dest.open_file(attempt.directory + "/" + std::string(kOutcomeFile), false));
   CAIRN_TRY(file->sync());
-  CAIRN_TRY(dest.sync(attempt));
-  return dest.sync();
+  CAIRN_TRY(dest.sync(attempt.directory));
+  CAIRN_TRY(dest.sync());
+  return finish_attempt(dest, attempt.directory, *attempt.outcome);
 }
 
 }  // namespace
-
-Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt) {
-  CAIRN_TRY(sync_decision(dest, attempt.directory));
-  return finish_attempt(dest, attempt.directory, *attempt.outcome);
-}
 
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const auto entries, dest.list());
@@ -91,7 +95,9 @@ Result<RecoveryReport> recover_locked(const Directory& dest) {
     if (attempt.view.state == AttemptState::kDecided) {
       CAIRN_TRY(finish_decided(dest, attempt));
       report.finished.push_back(attempt.view.id);
-    } else if (attempt.view.state == AttemptState::kDead) {
+    } else if (attempt.view.state == AttemptState::kDead ||
+               (attempt.view.state == AttemptState::kAbandoned &&
+                !is_lived_in(dest, attempt.directory))) {
       CAIRN_TRY(discard_attempt(dest, attempt.directory));
       report.removed.push_back(attempt.view.id);
     }

@@ -24,12 +24,8 @@ struct FoundAttempt {
 /// writer is dead when nobody holds the lock on its attempt.json.
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest);
 
-/// Makes the decision durable, which whoever took it may not have done, then does what follows from
-/// it. REQUIRES: the lock is held; attempt.outcome.
-Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt);
-
-/// REQUIRES: the lock is held. Finishes decided attempts, removes those of dead writers and what is
-/// in the trash.
+/// REQUIRES: the lock is held. Finishes decided attempts, removes those of dead writers, abandoned
+/// ones in which no rank lives, and what is in the trash.
 Result<RecoveryReport> recover_locked(const Directory& dest);
 
 }  // namespace cairn::inline checkpoint

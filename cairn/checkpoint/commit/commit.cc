@@ -106,7 +106,7 @@ class FileAttempt final : public Attempt {
     const auto told = read_outcome();
     if (told && told->commit) return;
     if (told) {
-      for (const char* const part : {"/new", "/pieces", "/ranks"})
+      for (const char* const part : {"/new", "/pieces"})
         dest_.remove_tree(name_ + part).ignore_error("the next save removes it");
       return;
     }
@@ -150,7 +150,7 @@ class FileAttempt final : public Attempt {
   Result<void> commit(const CommitRequest& request) override {
     CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard_));
     CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest_, clock_, lock_timeout_));
-    CAIRN_TRY(finish_others());
+    CAIRN_TRY(settle_others());
     CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
     CAIRN_TRY(check_unchanged(before));
     CAIRN_TRY(check_entries(request, before));
@@ -163,12 +163,8 @@ class FileAttempt final : public Attempt {
   }
 
  private:
-  Result<void> finish_others() {
-    CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest_));
-    for (const FoundAttempt& other : attempts) {
-      if (other.view.state != AttemptState::kDecided) continue;
-      CAIRN_TRY(finish_decided(dest_, other));
-    }
+  Result<void> settle_others() {
+    CAIRN_TRY(recover_locked(dest_));
     CAIRN_TRY_ASSIGN(const bool here, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
     if (here) return {};
     return Error(

@@ -59,7 +59,7 @@ struct CommitRequest {
 
 /// One save on its way in one destination. Destroyed undecided: abandoned, and its files removed.
 /// With several ranks, once one of them has abandoned it, its outcome stays for the others to read;
-/// the next save removes it.
+/// a save after they have ended removes it.
 /// Threading: compatible; data() is safe.
 class Attempt {
  public:
@@ -83,8 +83,8 @@ class Attempt {
   virtual Result<void> commit(const CommitRequest& request) = 0;
 };
 
-/// Finishes decided attempts and removes those of dead writers. For whoever opens a directory for
-/// writing; begin() does the first part by itself.
+/// Finishes decided attempts, removes those of dead writers and what abandoned ones left. For
+/// whoever opens a directory for writing; begin() does the first part by itself.
 struct RecoveryReport {
   std::vector<std::string> finished;
   std::vector<std::string> removed;

@@ -77,6 +77,7 @@ Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path)
     }
   }
   for (const FoundAttempt& attempt : attempts) {
+    if (attempt.view.state == AttemptState::kAbandoned) continue;
     snapshot.torn = snapshot.torn || tears(attempt, snapshot);
     snapshot.attempts.push_back(attempt.view);
   }

@@ -14,7 +14,12 @@
 
 namespace cairn::inline checkpoint {
 
-enum class AttemptState : std::uint8_t { kAlive, kDead, kDecided };
+enum class AttemptState : std::uint8_t {
+  kAlive,
+  kDead,
+  kDecided,    ///< a commit
+  kAbandoned,  ///< given up; its outcome may lie there for ranks that have not read it yet
+};
 
 struct AttemptView {
   std::string id;
@@ -34,7 +39,7 @@ struct Snapshot {
   std::string locate(const std::string& name) const;
   std::optional<std::string>
       mark;  ///< text of metadata.json, in place or staged in a decided attempt
-  std::vector<AttemptView> attempts;
+  std::vector<AttemptView> attempts;  ///< without abandoned ones
   /// An undecided attempt of a dead writer lies inside that began before this mark was there.
   bool torn = false;
 
