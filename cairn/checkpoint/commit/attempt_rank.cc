@@ -297,9 +297,7 @@ class FileAttemptRank final : public AttemptRank {
     const Json* phase = json->find("phase");
     const Json* boot = json->find("boot_id");
     if (phase != nullptr && phase->text() != nullptr) sighting.phase = *phase->text();
-    // Locks are known to work between processes of one host only.
-    const bool here = boot != nullptr && boot->text() != nullptr && !boot->text()->empty() &&
-                      *boot->text() == this_process().boot_id;
+    const bool here = boot != nullptr && boot->text() != nullptr && is_this_host(*boot->text());
     sighting.dead = here && rank != options_.rank && locked && !*locked;
     return sighting;
   }
@@ -350,19 +348,28 @@ class FileAttemptRank final : public AttemptRank {
     return text;
   }
 
-  bool leader_is_dead() const {
+  bool leader_is_dead() {
+    if (!leader_) leader_ = open_leader();
+    return leader_ && *leader_ && !(*leader_)->is_locked_elsewhere().value_or(true);
+  }
+
+  using Leader = std::optional<std::unique_ptr<storage::File>>;
+
+  // The file whose lock says that rank 0 lives; null if that is on another host; nothing if it
+  // cannot be found out now.
+  Leader open_leader() const {
     const std::string path = name_ + "/" + std::string(kAttemptFile);
     const auto text = dest_.read(path, kMaxAttemptFileBytes);
-    if (!text || !*text) return false;
+    if (!text || !*text) return std::nullopt;
     const auto attempt = parse_attempt_file(**text);
-    if (!attempt || attempt->writer.boot_id.empty() ||
-        attempt->writer.boot_id != this_process().boot_id) {
-      return false;
-    }
-    const auto file = dest_.fs().open(dest_.handle(), path, {});
-    if (!file) return false;
-    const auto locked = (*file)->is_locked_elsewhere();
-    return locked && !*locked;
+    if (!attempt || !is_this_host(attempt->writer.boot_id)) return nullptr;
+    auto file = dest_.fs().open(dest_.handle(), path, {});
+    return file ? Leader(*std::move(file)) : std::nullopt;
+  }
+
+  // Locks are known to work between processes of one host only.
+  static bool is_this_host(const std::string& boot_id) {
+    return !boot_id.empty() && boot_id == this_process().boot_id;
   }
 
   const Directory dest_;
@@ -371,6 +378,7 @@ class FileAttemptRank final : public AttemptRank {
   const std::string name_;
   const std::string ranks_;
   std::unique_ptr<storage::File> alive_;  // its lock says that we live
+  Leader leader_;
   std::unique_ptr<storage::Store> data_;
   std::unique_ptr<storage::Store> pieces_;
 };

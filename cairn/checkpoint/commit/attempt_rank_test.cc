@@ -170,6 +170,21 @@ TEST(AttemptRank, LooksAfterManyInTurnAndFindsTheOneThatDied) {
   EXPECT_LT(job.now() - start, std::chrono::seconds(30));
 }
 
+TEST(AttemptRank, AFollowerAsksTheStorageLittleWhileItWaits) {
+  const auto operations = [](std::chrono::seconds patience) {
+    Job job(2);
+    AttemptRank& follower = job.join(1);
+    const std::size_t before = job.operations(1);
+    const auto waited = follower.wait_outcome(Deadline::at(job.now() + patience));
+    EXPECT_EQ(testing::reason(waited), "ranks/late");
+    return job.operations(1) - before;
+  };
+  // Ten times a second: is there an outcome, is there an attempt; twice: is its lock held.
+  const std::size_t second = 10 * 2 + 2;
+  EXPECT_LE(operations(std::chrono::seconds(200)) - operations(std::chrono::seconds(100)),
+            100 * second);
+}
+
 TEST(AttemptRank, LooksAfterABoundedNumberAtATime) {
   const auto operations = [](int ranks) {
     Job job(ranks);

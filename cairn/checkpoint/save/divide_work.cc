@@ -52,19 +52,20 @@ class Divider {
  public:
   Divider(int rank, int ranks) : rank_(rank), ranks_(ranks), shares_(rank) {}
 
-  Result<void> count(const PlannedArray& array) {
+  Result<void> count(PlannedArray& array) {
     const Shape& shape = array.stored.shape;
+    array.work = {};
     CAIRN_TRY(check_ranks(array).in([&] { return "leaf " + array.path.text(); }));
     for (const Holding& held : array.sharding.holdings(shape, rank_)) {
       shares_.count(held.ranks, stored_bytes(array.stored, held.box.elements()));
     }
-    if (ranks_ > 1 && array.stored.one_object && !in_place(array))
-      assembled_ += stored_bytes(array.stored, Box::whole(shape).elements());
+    if (ranks_ == 1 || !array.stored.one_object || in_place(array)) return {};
+    array.work.assembler = 0;  // there is one; who it is depends on all arrays
+    assembled_ += stored_bytes(array.stored, Box::whole(shape).elements());
     return {};
   }
 
   void divide(PlannedArray& array) {
-    array.work = {};
     auto holdings = array.sharding.holdings(array.stored.shape, rank_);
     // Ranks that hold several boxes in common must go through them in one order.
     std::ranges::sort(holdings, {}, &Holding::group);
@@ -74,11 +75,11 @@ class Divider {
     } else if (!array.stored.one_object) {
       for (const Holding& held : holdings) take_chunks(held, array);
       std::ranges::sort(array.work.chunks);
-    } else if (in_place(array)) {
-      for (const Holding& held : holdings) take_runs(held, array);
-    } else {
+    } else if (array.work.assembler) {
       for (const Holding& held : holdings) take_pieces(held, array);
       array.work.assembler = next_assembler(array);
+    } else {
+      for (const Holding& held : holdings) take_runs(held, array);
     }
   }
 
@@ -172,8 +173,8 @@ class Divider {
 Result<void> divide_work(const std::vector<std::vector<PlannedArray>*>& trees, int rank,
                          int ranks) {
   Divider divider(rank, ranks);
-  for (const auto* arrays : trees) {
-    for (const PlannedArray& array : *arrays) CAIRN_TRY(divider.count(array));
+  for (auto* arrays : trees) {
+    for (PlannedArray& array : *arrays) CAIRN_TRY(divider.count(array));
   }
   for (auto* arrays : trees) {
     for (PlannedArray& array : *arrays) divider.divide(array);
