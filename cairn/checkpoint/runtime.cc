@@ -76,6 +76,8 @@ Runtime::Runtime(RuntimeOptions options)
                                                   : &storage::posix_file_system()),
       coordinator_(options.coordinator),
       clock_(options.clock != nullptr ? options.clock : &system_clock()),
+      staging_(options.staging_bytes != 0 ? options.staging_bytes : estimate_available_memory(),
+               *clock_),
       log_(std::move(options.log)) {}
 
 int Runtime::rank() const { return coordinator_ != nullptr ? coordinator_->rank() : 0; }

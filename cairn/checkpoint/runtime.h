@@ -9,6 +9,7 @@
 #include "cairn/async/executor.h"
 #include "cairn/base/clock.h"
 #include "cairn/base/log.h"
+#include "cairn/checkpoint/save/staging_pool.h"
 #include "cairn/coord/coordinator.h"
 #include "cairn/storage/local/file_system.h"
 
@@ -21,6 +22,9 @@ struct RuntimeOptions {
   /// Host memory that saves and loads may use beside the caller's arrays. 0: 1 GiB, or an eighth of
   /// what is available if that is less.
   std::uint64_t memory_bytes = 0;
+  /// Host memory for copies of the caller's arrays, which asynchronous saves write later. What does
+  /// not fit waits until some of it is written. 0: half of what is available.
+  std::uint64_t staging_bytes = 0;
   storage::FileSystem* file_system = nullptr;  ///< null: the machine's
   /// The processes of the job, which all make the same calls; used in the caller's thread alone.
   /// Null: this process is all there is.
@@ -36,6 +40,7 @@ class Runtime {
 
   Executor& executor() { return *executor_; }
   ByteBudget& budget() { return budget_; }
+  StagingPool& staging() { return staging_; }
   storage::FileSystem& file_system() { return *file_system_; }
   /// Null where this process is alone.
   coord::Coordinator* coordinator() { return coordinator_; }
@@ -50,6 +55,7 @@ class Runtime {
   storage::FileSystem* file_system_;
   coord::Coordinator* coordinator_;
   Clock* clock_;
+  StagingPool staging_;
   LogSink log_;
 };
 

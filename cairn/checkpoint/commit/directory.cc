@@ -23,30 +23,41 @@ constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
 
 bool is_missing(const Error& error) { return error.code() == Code::kNotFound; }
 
-// Makes the directory and its missing parents, each durable in its parent before the next.
-Result<void> make_path(FileSystem& fs, const std::string& path) {
-  const auto info = fs.stat(nullptr, path, true);
-  if (info) return {};
-  if (!is_missing(info.error())) return info.error();
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
-  if (parent != path) CAIRN_TRY(make_path(fs, parent));
-  auto made = fs.make_directory(nullptr, path);
-  if (!made && made.error().code() != Code::kAlreadyExists) return made;
-  OpenOptions followed = kDirectory;
-  followed.follow_links = true;
-  CAIRN_TRY_ASSIGN(const auto above, fs.open(nullptr, parent, followed));
-  return above->sync();
-}
-
 std::string without_trailing_slash(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> make_path(FileSystem& fs, const std::string& given) {
+  const std::string path = without_trailing_slash(given);
+  const auto info = fs.stat(nullptr, path, true);
+  if (info) return std::vector<std::string>();
+  if (!is_missing(info.error())) return info.error();
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : path.substr(0, slash);
+  std::vector<std::string> changed;
+  if (parent != path) {
+    CAIRN_TRY_ASSIGN(changed, make_path(fs, parent));
+  }
+  auto made = fs.make_directory(nullptr, path);
+  if (!made && made.error().code() != Code::kAlreadyExists) return std::move(made).error();
+  changed.push_back(parent);
+  return changed;
+}
+
+Result<void> sync_path(FileSystem& fs, const std::vector<std::string>& directories) {
+  OpenOptions followed = kDirectory;
+  followed.follow_links = true;
+  for (const std::string& directory : directories) {
+    CAIRN_TRY_ASSIGN(const auto open, fs.open(nullptr, directory, followed));
+    CAIRN_TRY(open->sync());
+  }
+  return {};
+}
 
 std::string parent_name(const std::string& name) {
   const std::size_t slash = name.rfind('/');
@@ -55,7 +66,10 @@ std::string parent_name(const std::string& name) {
 
 Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool create) {
   const std::string path = without_trailing_slash(given);
-  if (create) CAIRN_TRY(make_path(fs, path));
+  if (create) {
+    CAIRN_TRY_ASSIGN(const auto changed, make_path(fs, path));
+    CAIRN_TRY(sync_path(fs, changed));
+  }
   // A reader may come through a link, a writer may not.
   OpenOptions options = kDirectory;
   options.follow_links = !create;

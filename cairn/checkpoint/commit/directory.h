@@ -60,6 +60,11 @@ class Directory {
   std::shared_ptr<storage::File> handle_;
 };
 
+/// `path` and what is missing above it, not yet durable. The directories that must be synced for
+/// that, in order.
+Result<std::vector<std::string>> make_path(storage::FileSystem& fs, const std::string& path);
+Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& directories);
+
 /// The parent of a relative path, "." for a plain name.
 std::string parent_name(const std::string& name);
 

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/checkpoint/save/save_prepared.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
@@ -82,7 +83,11 @@ Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
     }));
     trees.push_back(std::move(tree));
   }
-  return save_prepared(std::move(trees), path, save, runtime);
+  CAIRN_TRY(check_path(path, trees.size()));
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  const InFlight here(path, runtime.rank());
+  const auto steps = save_alone(std::move(trees), uri, save, runtime);
+  return save_now(*steps, save, runtime).in([&] { return "saving " + path; });
 }
 
 }  // namespace cairn::inline checkpoint

@@ -8,27 +8,43 @@
 #include <vector>
 
 #include "cairn/checkpoint/manifest.h"
-#include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/save/save_plan.h"
 #include "cairn/checkpoint/save/sums.h"
 #include "cairn/storage/store.h"
 
 namespace cairn::inline checkpoint {
 
-/// A piece of an array that is encoded, summed and written by one thread.
+/// A piece of an array that is copied, encoded, summed and written by one thread.
 struct WriteJob {
   std::size_t array = 0;
-  std::uint64_t what = 0;   ///< the layout's business
-  std::uint64_t bytes = 0;  ///< of elements, for progress
+  std::uint64_t what = 0;          ///< the layout's business
+  std::uint64_t bytes = 0;         ///< of elements, for progress
+  std::uint64_t cell_bytes = 0;    ///< of cells()
+  std::uint64_t make_bytes = 0;    ///< memory that cells() takes at most
+  std::uint64_t encode_bytes = 0;  ///< memory that write() takes at most, beside the cells
+  bool immutable = false;          ///< nobody will change what cells() reads
 };
 
-/// One rank's writer of one prefix. Threading: write() is safe; the rest is not.
+/// Where the objects of a prefix go.
+struct WriterPlace {
+  storage::Store* data = nullptr;
+  storage::Store* pieces = nullptr;  ///< with several ranks: what they leave for each other
+};
+
+/// One rank's writer of one prefix. Threading: cells() and write() are safe; the rest is not.
 class ArrayWriter {
  public:
   virtual ~ArrayWriter() = default;
   /// What this rank has to do.
   virtual const std::vector<WriteJob>& jobs() const = 0;
-  virtual Result<void> write(const WriteJob& job) = 0;
+  /// The elements of a job as they will be stored, but for the codec. What must be made lies in
+  /// `scratch`, which is used as it is if it is large enough.
+  virtual Result<ByteSpan> cells(const WriteJob& job, Buffer& scratch) const = 0;
+  /// cells() of what may change is not called any more: its memory is the caller's again.
+  virtual void forget_changing_arrays() = 0;
+  /// Before the first write. The stores must outlive it.
+  virtual Result<void> open(const WriterPlace& place) = 0;
+  virtual Result<void> write(const WriteJob& job, ByteSpan cells) = 0;
   /// What this rank has to do after all ranks have written: putting together what they left.
   virtual const std::vector<WriteJob>& late_jobs() const = 0;
   /// Ends the writing. The sums of what this rank wrote since the last call; its objects become
@@ -54,14 +70,12 @@ struct ArrayWriterOptions {
   bool with_sha256 = false;
   int rank = 0;
   int ranks = 1;
-  storage::Store* store = nullptr;
-  storage::Store* pieces =
-      nullptr;                   ///< where ranks leave pieces for each other, if there are several
-  std::string pieces_name = {};  ///< of this prefix in it
-  Runtime* runtime = nullptr;
+  std::string pieces_name = {};  ///< of this prefix in the store of pieces
 };
 
-/// `arrays` point into a tree that outlives the writer.
+/// Drops the sources of arrays that may change.
+void forget_changing(std::vector<PlannedArray>& arrays);
+
 Result<std::unique_ptr<ArrayWriter>> make_zarr2_writer(std::vector<PlannedArray> arrays,
                                                        const ArrayWriterOptions& options);
 Result<std::unique_ptr<ArrayWriter>> make_safetensors_writer(std::vector<PlannedArray> arrays,

@@ -56,14 +56,14 @@ class PiecesSource final : public LeafSource {
   }
 
   Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override {
-    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item_));
+    CAIRN_TRY_ASSIGN(const MutableByteSpan to, scratch_of(scratch, (end - begin) * item_));
     for (const Box& wanted : flat_range_boxes(shape_, begin, end)) {
       for (std::size_t group = 0; group < boxes_.size(); ++group) {
         const Box common = wanted.intersect(boxes_[group]);
-        if (!common.empty()) CAIRN_TRY(fetch(group, common, begin, scratch));
+        if (!common.empty()) CAIRN_TRY(fetch(group, common, begin, to));
       }
     }
-    return scratch.bytes();
+    return ByteSpan(to);
   }
 
   Result<ByteSpan> chunk(const Box& box, const Shape&, Buffer& scratch) const override {
@@ -74,11 +74,12 @@ class PiecesSource final : public LeafSource {
   std::uint64_t scratch_bytes(std::uint64_t elements) const override {
     return 2 * elements * item_;
   }
+  bool immutable() const override { return true; }
 
  private:
-  // Part of one box into the scratch, whose first element is the array's `first`.
+  // Part of one box into memory whose first element is the array's `first`.
   Result<void> fetch(std::size_t group, const Box& common, std::uint64_t first,
-                     Buffer& scratch) const {
+                     MutableByteSpan into) const {
     const Box& box = boxes_[group];
     const Shape inner = box.shape();
     const Strides strides = dense_strides(shape_, item_);
@@ -89,8 +90,7 @@ class PiecesSource final : public LeafSource {
         CAIRN_TRY_ASSIGN(const Buffer bytes,
                          read_run(group, flat_index(inner, run.begin), run.elements()));
         const Box place = moved(run, box.begin);
-        std::byte* to =
-            scratch.mutable_bytes().data() + (flat_index(shape_, place.begin) - first) * item_;
+        std::byte* to = into.data() + (flat_index(shape_, place.begin) - first) * item_;
         const Strides packed = dense_strides(run.shape(), item_);
         copy_strided(run.shape(), item_, {bytes.data(), &packed}, {to, &strides});
         return {};
@@ -124,19 +124,23 @@ class PiecesSource final : public LeafSource {
 
 }  // namespace
 
-Result<void> leave_piece(storage::Store& store, const std::string& name, const PlannedArray& array,
-                         const LeftPiece& piece) {
-  const std::size_t item = item_size(array.stored.dtype);
-  CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate((piece.range.end - piece.range.begin) * item));
+Result<ByteSpan> piece_cells(const PlannedArray& array, const LeftPiece& piece, Buffer& scratch) {
+  const std::uint64_t bytes = (piece.range.end - piece.range.begin) * item_size(array.stored.dtype);
+  CAIRN_TRY_ASSIGN(const MutableByteSpan to, scratch_of(scratch, bytes));
   std::size_t at = 0;
   for (const Box& run : flat_range_boxes(piece.box.shape(), piece.range.begin, piece.range.end)) {
     const Box box = moved(run, piece.box.begin);
-    Buffer scratch;
-    CAIRN_TRY_ASSIGN(const ByteSpan cells, array.source->chunk(box, box.shape(), scratch));
-    std::memcpy(bytes.mutable_bytes().data() + at, cells.data(), cells.size());
+    Buffer own;
+    CAIRN_TRY_ASSIGN(const ByteSpan cells, array.source->chunk(box, box.shape(), own));
+    std::memcpy(to.data() + at, cells.data(), cells.size());
     at += cells.size();
   }
-  CAIRN_TRY(store.put(piece_key(name, piece.group, piece.number), bytes.bytes()));
+  return ByteSpan(to);
+}
+
+Result<void> put_piece(storage::Store& store, const std::string& name, const LeftPiece& piece,
+                       ByteSpan cells) {
+  CAIRN_TRY(store.put(piece_key(name, piece.group, piece.number), cells));
   return {};
 }
 

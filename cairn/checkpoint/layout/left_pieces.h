@@ -11,9 +11,11 @@
 
 namespace cairn::inline checkpoint {
 
+/// The elements of a piece, made in `scratch`, which is used as it is if it is large enough.
+Result<ByteSpan> piece_cells(const PlannedArray& array, const LeftPiece& piece, Buffer& scratch);
 /// `name` is the array's in the store of pieces.
-Result<void> leave_piece(storage::Store& store, const std::string& name, const PlannedArray& array,
-                         const LeftPiece& piece);
+Result<void> put_piece(storage::Store& store, const std::string& name, const LeftPiece& piece,
+                       ByteSpan cells);
 
 /// The whole array, read from what was left of it: only the bytes that a call needs. `array` and
 /// `store` must outlive it.

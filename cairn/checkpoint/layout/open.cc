@@ -8,6 +8,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/storage/open.h"
 
 namespace cairn::inline checkpoint {
@@ -156,6 +157,7 @@ std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
 
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  wait_for_saves(path, runtime.rank());
   std::optional<std::string> failed_at;
   for (int reopened = 0;; ++reopened) {
     auto opened = open_once(uri, runtime).in([&] { return "opening " + path; });

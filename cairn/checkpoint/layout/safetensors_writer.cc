@@ -71,8 +71,21 @@ class SafetensorsWriter final : public ArrayWriter {
   const std::vector<WriteJob>& jobs() const override { return jobs_; }
   const std::vector<WriteJob>& late_jobs() const override { return late_jobs_; }
 
-  Result<void> write(const WriteJob& job) override {
-    return write_here(job).in([&] { return "leaf " + arrays_[job.array].path.text(); });
+  Result<ByteSpan> cells(const WriteJob& job, Buffer& scratch) const override {
+    return make_cells(job, scratch).in([&] { return "leaf " + arrays_[job.array].path.text(); });
+  }
+
+  void forget_changing_arrays() override { forget_changing(arrays_); }
+
+  Result<void> open(const WriterPlace& place) override {
+    place_ = place;
+    if (!alone()) return {};
+    for (Part& part : parts_) CAIRN_TRY(open_alone(part));
+    return {};
+  }
+
+  Result<void> write(const WriteJob& job, ByteSpan cells) override {
+    return write_here(job, cells).in([&] { return "leaf " + arrays_[job.array].path.text(); });
   }
 
   Result<std::vector<SummedRange>> take_sums() override {
@@ -135,8 +148,17 @@ class SafetensorsWriter final : public ArrayWriter {
   }
 
   void add_job(std::size_t i, const Task& task, std::vector<WriteJob>& jobs) {
-    jobs.push_back({i, tasks_.size(),
-                    (task.range.end - task.range.begin) * item_size(arrays_[i].stored.dtype)});
+    const std::uint64_t elements = task.range.end - task.range.begin;
+    const std::uint64_t bytes = elements * item_size(arrays_[i].stored.dtype);
+    const std::uint64_t scratch =
+        task.assembles ? bytes : arrays_[i].source->scratch_bytes(elements);
+    jobs.push_back({.array = i,
+                    .what = tasks_.size(),
+                    .bytes = bytes,
+                    .cell_bytes = bytes,
+                    .make_bytes = bytes + scratch,
+                    .encode_bytes = bytes,
+                    .immutable = arrays_[i].source->immutable()});
     tasks_.push_back(task);
   }
 
@@ -162,7 +184,7 @@ class SafetensorsWriter final : public ArrayWriter {
                 : part_count == 1 ? base + ".safetensors"
                                   : st::shard_filename(base, parts_.size() + 1, part_count);
     parts_.push_back(std::move(part));
-    return alone() ? open_alone(parts_.back()) : Result<void>();
+    return {};
   }
 
   Result<void> open_alone(Part& part) {
@@ -173,8 +195,8 @@ class SafetensorsWriter final : public ArrayWriter {
       CAIRN_TRY(set_zero_sums(arrays));
       CAIRN_TRY_ASSIGN(part.header.metadata, embedded(arrays));
     }
-    CAIRN_TRY_ASSIGN(part.writer, st::Writer::create(*options_.store, part.name,
-                                                     part.header.tensors, part.header.metadata));
+    CAIRN_TRY_ASSIGN(part.writer, st::Writer::create(*place_.data, part.name, part.header.tensors,
+                                                     part.header.metadata));
     part.header.data_start = part.writer->data_start();
     part.text = part.writer->header_text();
     return {};
@@ -188,9 +210,8 @@ class SafetensorsWriter final : public ArrayWriter {
   Result<st::Writer*> joined(std::size_t p) CAIRN_REQUIRES(mutex_) {
     Part& part = parts_[p];
     if (!part.writer) {
-      CAIRN_TRY_ASSIGN(part.writer,
-                       st::Writer::join(*options_.store, part.name, part.header.tensors,
-                                        part.header.metadata, options_.rank == 0));
+      CAIRN_TRY_ASSIGN(part.writer, st::Writer::join(*place_.data, part.name, part.header.tensors,
+                                                     part.header.metadata, options_.rank == 0));
     }
     return &*part.writer;
   }
@@ -206,28 +227,28 @@ class SafetensorsWriter final : public ArrayWriter {
     return {};
   }
 
-  Result<void> write_here(const WriteJob& job) {
+  Result<ByteSpan> make_cells(const WriteJob& job, Buffer& scratch) const {
     const PlannedArray& array = arrays_[job.array];
     const Task& task = tasks_[job.what];
-    const std::uint64_t scratch =
-        task.assembles ? 2 * job.bytes
-                       : array.source->scratch_bytes(task.range.end - task.range.begin);
-    const ByteBudget::Lease lease = options_.runtime->budget().acquire(scratch + job.bytes);
+    if (task.piece != nullptr) return piece_cells(array, *task.piece, scratch);
+    if (!task.assembles) return array.source->range(task.range.begin, task.range.end, scratch);
+    return pieces_source(*place_.pieces, pieces_of(job.array), array)
+        ->range(task.range.begin, task.range.end, scratch);
+  }
+
+  Result<void> write_here(const WriteJob& job, ByteSpan cells) {
+    const Task& task = tasks_[job.what];
     if (task.piece != nullptr)
-      return leave_piece(*options_.pieces, pieces_of(job.array), array, *task.piece);
-    if (!task.assembles) return write_range(job.array, *array.source, task.range);
-    const auto left = pieces_source(*options_.pieces, pieces_of(job.array), array);
-    return write_range(job.array, *left, task.range);
+      return put_piece(*place_.pieces, pieces_of(job.array), *task.piece, cells);
+    return write_range(job.array, task.range, cells);
   }
 
   std::string pieces_of(std::size_t i) const {
     return fmt::format("{}/{}", options_.pieces_name, i);
   }
 
-  Result<void> write_range(std::size_t i, const LeafSource& source, const ElementRange& range) {
+  Result<void> write_range(std::size_t i, const ElementRange& range, ByteSpan cells) {
     const format::StoredArray& stored = arrays_[i].stored;
-    Buffer scratch;
-    CAIRN_TRY_ASSIGN(const ByteSpan cells, source.range(range.begin, range.end, scratch));
     format::StoredArray piece;
     piece.dtype = stored.dtype;
     piece.packed = stored.packed;
@@ -295,12 +316,13 @@ class SafetensorsWriter final : public ArrayWriter {
       index.weight_map.emplace_back(arrays_[i].path.text(), parts_[places_[i].part].name);
     }
     const std::string name = st::index_filename(safetensors_base(options_.prefix));
-    CAIRN_TRY(options_.store->put(name, as_bytes(st::dump_index(index, total))));
+    CAIRN_TRY(place_.data->put(name, as_bytes(st::dump_index(index, total))));
     return {};
   }
 
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
+  WriterPlace place_;
   std::vector<Place> places_;
   std::vector<Part> parts_;
   std::vector<Task> tasks_;

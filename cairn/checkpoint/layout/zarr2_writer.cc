@@ -28,9 +28,23 @@ class Zarr2Writer final : public ArrayWriter {
   const std::vector<WriteJob>& jobs() const override { return jobs_; }
   const std::vector<WriteJob>& late_jobs() const override { return late_jobs_; }
 
-  Result<void> write(const WriteJob& job) override {
+  Result<ByteSpan> cells(const WriteJob& job, Buffer& scratch) const override {
+    if (job.what == kNoChunk) return ByteSpan();
     const PlannedArray& array = arrays_[job.array];
-    return write_here(job, array).in([&] { return "leaf " + array.path.text(); });
+    return array.source->chunk(array.stored.chunk_box(job.what), array.stored.chunk_shape, scratch)
+        .in([&] { return "leaf " + array.path.text(); });
+  }
+
+  void forget_changing_arrays() override { forget_changing(arrays_); }
+
+  Result<void> open(const WriterPlace& place) override {
+    store_ = place.data;
+    return {};
+  }
+
+  Result<void> write(const WriteJob& job, ByteSpan cells) override {
+    const PlannedArray& array = arrays_[job.array];
+    return write_here(job, array.stored, cells).in([&] { return "leaf " + array.path.text(); });
   }
 
   Result<std::vector<SummedRange>> take_sums() override {
@@ -68,33 +82,32 @@ class Zarr2Writer final : public ArrayWriter {
     format::StoredArray& stored = arrays_[i].stored;
     stored.key = arrays_[i].path.directory();
     const std::size_t item = item_size(stored.dtype);
+    const std::uint64_t elements = Box::whole(stored.chunk_shape).elements();
+    const WriteJob job{.array = i,
+                       .cell_bytes = elements * item,
+                       .make_bytes = arrays_[i].source->scratch_bytes(elements),
+                       .encode_bytes = stored.plain() ? 0 : stored.chunk_memory_bytes(),
+                       .immutable = arrays_[i].source->immutable()};
     for (const std::uint64_t chunk : arrays_[i].work.chunks) {
-      jobs_.push_back({i, chunk, stored.chunk_box(chunk).elements() * item});
+      jobs_.push_back(job);
+      jobs_.back().what = chunk;
+      jobs_.back().bytes = stored.chunk_box(chunk).elements() * item;
     }
     // An array without elements still has its metadata to write.
-    if (options_.rank == 0 && stored.chunk_count() == 0) jobs_.push_back({i, kNoChunk, 0});
+    if (options_.rank == 0 && stored.chunk_count() == 0)
+      jobs_.push_back({.array = i, .what = kNoChunk});
   }
 
   std::string object_key(const format::StoredArray& stored, std::string_view name) const {
     return join_path(join_path(prefix_directory(options_.prefix), stored.key), name);
   }
 
-  Result<void> write_here(const WriteJob& job, const PlannedArray& array) {
-    const format::StoredArray& stored = array.stored;
+  Result<void> write_here(const WriteJob& job, const format::StoredArray& stored, ByteSpan cells) {
     if (job.what == 0 || job.what == kNoChunk) {
       CAIRN_TRY_ASSIGN(const std::string text, format::zarr2::dump_metadata(stored));
-      CAIRN_TRY(
-          options_.store->put(object_key(stored, format::zarr2::kMetadataName), as_bytes(text)));
+      CAIRN_TRY(store_->put(object_key(stored, format::zarr2::kMetadataName), as_bytes(text)));
     }
     if (job.what == kNoChunk) return {};
-    const LeafSource& source = *array.source;
-    const Box box = stored.chunk_box(job.what);
-    // The scratch of gathering and casting, and as much again for the codec's output.
-    const ByteBudget::Lease lease = options_.runtime->budget().acquire(
-        source.scratch_bytes(Box::whole(stored.chunk_shape).elements()) +
-        (stored.plain() ? 0 : stored.chunk_memory_bytes()));
-    Buffer scratch;
-    CAIRN_TRY_ASSIGN(const ByteSpan cells, source.chunk(box, stored.chunk_shape, scratch));
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
     CAIRN_TRY_ASSIGN(const Buffer encoded, codec.encode(cells));
     const SummedRange place{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
@@ -110,11 +123,11 @@ class Zarr2Writer final : public ArrayWriter {
                             std::vector<SummedRange>& sums) {
     if (bytes.size() <= kBlockBytes) {
       return sum_ranges(place, 0, bytes, sums, [&](std::uint64_t, ByteSpan all) -> Result<void> {
-        CAIRN_TRY(options_.store->put(key, all));
+        CAIRN_TRY(store_->put(key, all));
         return {};
       });
     }
-    CAIRN_TRY_ASSIGN(const auto out, options_.store->create(key, bytes.size()));
+    CAIRN_TRY_ASSIGN(const auto out, store_->create(key, bytes.size()));
     CAIRN_TRY(sum_ranges(place, 0, bytes, sums, [&](std::uint64_t at, ByteSpan block) {
       return out->write_at(at, block);
     }));
@@ -123,6 +136,7 @@ class Zarr2Writer final : public ArrayWriter {
 
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
+  storage::Store* store_ = nullptr;
   std::vector<WriteJob> jobs_;
   const std::vector<WriteJob> late_jobs_;  // chunks have one writer each: there are none
   Mutex mutex_;

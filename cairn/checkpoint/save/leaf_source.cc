@@ -23,12 +23,15 @@ class MemorySource final : public LeafSource {
   Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override;
   Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override;
   std::uint64_t scratch_bytes(std::uint64_t elements) const override;
+  bool immutable() const override;
 
  private:
   std::optional<ByteSpan> find(std::span<const Box> boxes) const;
-  void gather(const Box& box, std::byte* to, const Strides& strides) const;
+  /// How many elements were there.
+  std::uint64_t gather(const Box& box, std::byte* to, const Strides& strides) const;
   Result<ByteSpan> cast(ByteSpan cells, Buffer& scratch) const;
-  Result<ByteSpan> cast_gathered(Buffer gathered, Buffer& scratch) const;
+  template <typename Gather>
+  Result<ByteSpan> make(std::uint64_t elements, Buffer& scratch, const Gather& gather_all) const;
 
   const ShardedArray array_;
   const DType dtype_;
@@ -48,6 +51,11 @@ MemorySource::MemorySource(ShardedArray array, DType dtype)
 std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
   const std::uint64_t gathered = elements * item_size(array_.dtype());
   return dtype_ == array_.dtype() ? gathered : gathered + elements * item_size(dtype_);
+}
+
+bool MemorySource::immutable() const {
+  return std::ranges::all_of(
+      parts_, [](const Shard* shard) { return shard->data.buffer().immutable(); });
 }
 
 // Boxes that follow each other in C order, if they lie so in the memory of one shard.
@@ -71,8 +79,9 @@ std::optional<ByteSpan> MemorySource::find(std::span<const Box> boxes) const {
 }
 
 // `to` is where the element at box.begin goes.
-void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
+std::uint64_t MemorySource::gather(const Box& box, std::byte* to, const Strides& strides) const {
   const std::size_t item = item_size(array_.dtype());
+  std::uint64_t copied = 0;
   for (const Shard* shard : parts_) {
     const Box held = array_.box_of(*shard);
     const Box common = box.intersect(held);
@@ -80,21 +89,32 @@ void MemorySource::gather(const Box& box, std::byte* to, const Strides& strides)
     const Array part = shard->data.slice(common.relative_to(held.begin));
     std::byte* target = to + byte_offset(common.relative_to(box.begin).begin, strides);
     copy_strided(part.shape(), item, {part.data(), &part.strides()}, {target, &strides});
+    copied += common.elements();
   }
+  return copied;
 }
 
 Result<ByteSpan> MemorySource::cast(ByteSpan cells, Buffer& scratch) const {
   if (dtype_ == array_.dtype()) return cells;
   const std::size_t elements = cells.size() / item_size(array_.dtype());
-  CAIRN_TRY_ASSIGN(scratch, Buffer::allocate(elements * item_size(dtype_)));
-  cast_elements(array_.dtype(), cells, dtype_, scratch.mutable_bytes());
-  return scratch.bytes();
+  CAIRN_TRY_ASSIGN(const MutableByteSpan to, scratch_of(scratch, elements * item_size(dtype_)));
+  cast_elements(array_.dtype(), cells, dtype_, to);
+  return ByteSpan(to);
 }
 
-Result<ByteSpan> MemorySource::cast_gathered(Buffer gathered, Buffer& scratch) const {
-  if (dtype_ != array_.dtype()) return cast(gathered.bytes(), scratch);
-  scratch = std::move(gathered);
-  return scratch.bytes();
+// `gather_all` says how many elements it found; if not all, the others are zero.
+template <typename Gather>
+Result<ByteSpan> MemorySource::make(std::uint64_t elements, Buffer& scratch,
+                                    const Gather& gather_all) const {
+  Buffer own;
+  const bool casts = dtype_ != array_.dtype();
+  CAIRN_TRY_ASSIGN(const MutableByteSpan gathered,
+                   scratch_of(casts ? own : scratch, elements * item_size(array_.dtype())));
+  if (gather_all(gathered.data()) < elements) {
+    std::ranges::fill(gathered, std::byte{0});
+    gather_all(gathered.data());
+  }
+  return cast(gathered, scratch);
 }
 
 Result<ByteSpan> MemorySource::range(std::uint64_t begin, std::uint64_t end,
@@ -102,13 +122,15 @@ Result<ByteSpan> MemorySource::range(std::uint64_t begin, std::uint64_t end,
   const std::size_t item = item_size(array_.dtype());
   const std::vector<Box> boxes = flat_range_boxes(array_.shape(), begin, end);
   if (const auto cells = find(boxes)) return cast(*cells, scratch);
-  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros((end - begin) * item));
   const Strides strides = dense_strides(array_.shape(), item);
-  for (const Box& box : boxes) {
-    const std::uint64_t first = flat_index(array_.shape(), box.begin) - begin;
-    gather(box, gathered.mutable_bytes().data() + first * item, strides);
-  }
-  return cast_gathered(std::move(gathered), scratch);
+  return make(end - begin, scratch, [&](std::byte* to) {
+    std::uint64_t copied = 0;
+    for (const Box& box : boxes) {
+      const std::uint64_t first = flat_index(array_.shape(), box.begin) - begin;
+      copied += gather(box, to + first * item, strides);
+    }
+    return copied;
+  });
 }
 
 Result<ByteSpan> MemorySource::chunk(const Box& box, const Shape& chunk_shape,
@@ -116,12 +138,9 @@ Result<ByteSpan> MemorySource::chunk(const Box& box, const Shape& chunk_shape,
   if (box.shape() == chunk_shape) {
     if (const auto cells = find({&box, 1})) return cast(*cells, scratch);
   }
-  const std::size_t item = item_size(array_.dtype());
-  const std::uint64_t bytes = Box::whole(chunk_shape).elements() * item;
-  CAIRN_TRY_ASSIGN(Buffer gathered, Buffer::zeros(bytes));
-  const Strides strides = dense_strides(chunk_shape, item);
-  gather(box, gathered.mutable_bytes().data(), strides);
-  return cast_gathered(std::move(gathered), scratch);
+  const Strides strides = dense_strides(chunk_shape, item_size(array_.dtype()));
+  return make(Box::whole(chunk_shape).elements(), scratch,
+              [&](std::byte* to) { return gather(box, to, strides); });
 }
 
 class StoredSource final : public LeafSource {
@@ -131,7 +150,7 @@ class StoredSource final : public LeafSource {
 
   Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const override {
     const std::size_t item = item_size(dtype_);
-    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate((end - begin) * item));
+    CAIRN_TRY(scratch_of(scratch, (end - begin) * item));
     std::vector<BoxTarget> targets;
     std::size_t at = 0;
     for (Box& box : flat_range_boxes(array_.stored.shape, begin, end)) {
@@ -140,20 +159,23 @@ class StoredSource final : public LeafSource {
       targets.push_back({{&array_, std::move(box)}, std::move(to)});
       at += size;
     }
-    return read(std::move(targets), scratch);
+    return read(std::move(targets), scratch.slice(0, at));
   }
 
   Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override {
     const std::size_t item = item_size(dtype_);
-    CAIRN_TRY_ASSIGN(scratch, Buffer::zeros(Box::whole(chunk_shape).elements() * item));
+    CAIRN_TRY_ASSIGN(const MutableByteSpan cells,
+                     scratch_of(scratch, Box::whole(chunk_shape).elements() * item));
+    std::ranges::fill(cells, std::byte{0});
     CAIRN_TRY_ASSIGN(Array to, Array::wrap_strided(dtype_, box.shape(),
                                                    dense_strides(chunk_shape, item), scratch));
-    return read({{{&array_, box}, std::move(to)}}, scratch);
+    return read({{{&array_, box}, std::move(to)}}, scratch.slice(0, cells.size()));
   }
 
   std::uint64_t scratch_bytes(std::uint64_t elements) const override {
     return elements * item_size(dtype_);
   }
+  bool immutable() const override { return true; }
 
  private:
   Result<ByteSpan> read(std::vector<BoxTarget> targets, const Buffer& scratch) const {
@@ -168,6 +190,13 @@ class StoredSource final : public LeafSource {
 };
 
 }  // namespace
+
+Result<MutableByteSpan> scratch_of(Buffer& scratch, std::uint64_t bytes) {
+  if (scratch.size() < bytes) {
+    CAIRN_TRY_ASSIGN(scratch, Buffer::allocate(bytes));
+  }
+  return scratch.mutable_bytes().first(bytes);
+}
 
 std::shared_ptr<const LeafSource> memory_source(ShardedArray array, DType dtype) {
   return std::make_shared<MemorySource>(std::move(array), dtype);

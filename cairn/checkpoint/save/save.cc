@@ -7,6 +7,7 @@
 
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/record.h"
+#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/checkpoint/save/save_prepared.h"
 #include "cairn/checkpoint/save/save_together.h"
 #include "cairn/tree/flatten.h"
@@ -115,14 +116,26 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
   return manifest;
 }
 
-Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
-                                   const SaveOptions& given, Runtime& runtime) {
-  SaveOptions options = given;
+Result<std::unique_ptr<SaveSteps>> plan_save(const std::vector<NamedTree>& trees,
+                                             const std::string& path, SaveOptions options,
+                                             Runtime& runtime) {
   if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
   auto prepared = prepare_all(trees, path, options, runtime);
-  if (runtime.ranks() > 1) return save_together(std::move(prepared), path, options, runtime);
+  if (runtime.ranks() > 1)
+    return save_together(std::move(prepared), path, std::move(options), runtime);
   CAIRN_TRY(prepared);
-  return save_prepared(*std::move(prepared), path, options, runtime);
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  return save_alone(*std::move(prepared), uri, std::move(options), runtime);
+}
+
+Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
+                                   const SaveOptions& options, Runtime& runtime) {
+  const InFlight here(path, runtime.rank());
+  return [&]() -> Result<SaveReport> {
+    CAIRN_TRY_ASSIGN(const auto steps, plan_save(trees, path, options, runtime));
+    return save_now(*steps, options, runtime);
+  }()
+                      .in([&] { return "saving " + path; });
 }
 
 Result<SaveReport> save_tree(const Tree& tree, const std::string& path, const SaveOptions& options,

@@ -45,6 +45,7 @@ struct SaveOptions {
   /// the last to come. Whoever is late then fails the save on all of them, by name.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
   ProgressSink progress = {};  ///< of what this rank writes
+  PhaseSink phase = {};
   /// Held from before the decision until all is in place; its error refuses the save. With several
   /// ranks, rank 0's alone.
   CommitGuard guard = {};

@@ -89,50 +89,108 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
   return prefix;
 }
 
-Result<SaveReport> save_directory(std::vector<PreparedTree> trees, const std::string& path,
-                                  const SaveOptions& options, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const auto attempt, Attempt::begin(runtime.file_system(), runtime.clock(), path,
-                                                      attempt_options(trees, options, 1)));
-  CAIRN_TRY_ASSIGN(const Writers writers,
-                   make_writers(trees, {.data = &attempt->data()}, options, runtime));
-  CAIRN_TRY(write_jobs(writers, &ArrayWriter::jobs, options.progress, runtime));
-  CAIRN_TRY_ASSIGN(auto sums, take_sums(writers));
-  CAIRN_TRY_ASSIGN(auto finished,
-                   finish_trees(std::move(trees), writers, std::move(sums), *attempt, options));
-  finished.report.path = path;
-  finished.report.written_bytes = finished.report.stored_bytes;
-  CAIRN_TRY(attempt->commit(finished.request));
-  return finished.report;
+Result<void> divide_alone(std::vector<PreparedTree>& trees) {
+  std::vector<std::vector<PlannedArray>*> arrays;
+  for (PreparedTree& tree : trees) arrays.push_back(&tree.arrays);
+  return divide_work(arrays, 0, 1);
 }
 
-Result<SaveReport> save_bare(PreparedTree tree, const Uri& uri, const SaveOptions& options,
-                             Runtime& runtime) {
-  const auto [directory, name] = split_uri(uri);
-  CAIRN_TRY_ASSIGN(
-      const auto store,
-      storage::open_store(directory, {.file_system = &runtime.file_system(), .create = true}));
-  ArrayWriterOptions to{.prefix = {},
-                        .shard_size = 0,
-                        .bare_name = name,
-                        .head = &tree.manifest,
-                        .with_sha256 = options.enable_validation,
-                        .store = store.get(),
-                        .runtime = &runtime};
-  Writers writers;
-  CAIRN_TRY_ASSIGN(auto writer, make_safetensors_writer(tree.arrays, to));
-  writers.push_back(std::move(writer));
-  CAIRN_TRY(write_jobs(writers, &ArrayWriter::jobs, options.progress, runtime));
-  CAIRN_TRY_ASSIGN(auto sums, writers.front()->take_sums());
-  CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options.guard));
-  Manifest written = tree.manifest;
-  CAIRN_TRY(writers.front()->finish(written, std::move(sums), tree.sha256));
-  CAIRN_TRY(store->sync());
-  SaveReport report;
-  report.path = uri.to_string();
-  count(written, report);
-  report.written_bytes = report.stored_bytes;
-  return report;
-}
+class DirectorySave final : public SaveSteps {
+ public:
+  DirectorySave(std::vector<PreparedTree> trees, std::string path, SaveOptions options,
+                Runtime& runtime)
+      : trees_(std::move(trees)),
+        path_(std::move(path)),
+        options_(std::move(options)),
+        runtime_(runtime) {}
+
+  Result<void> begin() override {
+    CAIRN_TRY(divide_alone(trees_));
+    CAIRN_TRY_ASSIGN(made_, make_path(runtime_.file_system(), path_));
+    CAIRN_TRY_ASSIGN(writers_, make_writers(trees_, options_, runtime_));
+    return hash_trees(trees_, Hash::kChanging, options_, runtime_);
+  }
+
+  const Writers& writers() const override { return writers_; }
+
+  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+    CAIRN_TRY(sync_path(runtime_.file_system(), made_));
+    CAIRN_TRY_ASSIGN(const auto attempt,
+                     Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
+                                    attempt_options(trees_, options_, 1)));
+    CAIRN_TRY(open_writers(writers_, {.data = &attempt->data()}));
+    enter(options_, "writing");
+    CAIRN_TRY(write());
+    CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
+    CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_));
+    enter(options_, "committing");
+    CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
+                                                 *attempt, options_));
+    finished.report.path = path_;
+    finished.report.written_bytes = finished.report.stored_bytes;
+    CAIRN_TRY(attempt->commit(finished.request));
+    return finished.report;
+  }
+
+ private:
+  std::vector<PreparedTree> trees_;
+  const std::string path_;
+  const SaveOptions options_;
+  Runtime& runtime_;
+  std::vector<std::string> made_;
+  Writers writers_;
+};
+
+/// One file.
+class BareSave final : public SaveSteps {
+ public:
+  BareSave(std::vector<PreparedTree> trees, Uri uri, SaveOptions options, Runtime& runtime)
+      : trees_(std::move(trees)),
+        uri_(std::move(uri)),
+        options_(std::move(options)),
+        runtime_(runtime) {}
+
+  Result<void> begin() override {
+    CAIRN_TRY(divide_alone(trees_));
+    const auto [directory, name] = split_uri(uri_);
+    CAIRN_TRY_ASSIGN(store_, storage::open_store(directory, {.file_system = &runtime_.file_system(),
+                                                             .create = true}));
+    ArrayWriterOptions to{.bare_name = name,
+                          .head = &trees_.front().manifest,
+                          .with_sha256 = options_.enable_validation};
+    CAIRN_TRY_ASSIGN(auto writer, make_safetensors_writer(trees_.front().arrays, to));
+    writers_.push_back(std::move(writer));
+    return hash_trees(trees_, Hash::kChanging, options_, runtime_);
+  }
+
+  const Writers& writers() const override { return writers_; }
+
+  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+    CAIRN_TRY(open_writers(writers_, {.data = store_.get()}));
+    enter(options_, "writing");
+    CAIRN_TRY(write());
+    CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
+    CAIRN_TRY_ASSIGN(auto sums, writers_.front()->take_sums());
+    enter(options_, "committing");
+    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options_.guard));
+    Manifest written = trees_.front().manifest;
+    CAIRN_TRY(writers_.front()->finish(written, std::move(sums), trees_.front().sha256));
+    CAIRN_TRY(store_->sync());
+    SaveReport report;
+    report.path = uri_.to_string();
+    count(written, report);
+    report.written_bytes = report.stored_bytes;
+    return report;
+  }
+
+ private:
+  std::vector<PreparedTree> trees_;
+  const Uri uri_;
+  const SaveOptions options_;
+  Runtime& runtime_;
+  std::unique_ptr<storage::Store> store_;
+  Writers writers_;
+};
 
 }  // namespace
 
@@ -146,8 +204,14 @@ AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const Sav
   return birth;
 }
 
-Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const WriterPlace& place,
-                             const SaveOptions& options, Runtime& runtime) {
+void forget_changing(std::vector<PlannedArray>& arrays) {
+  for (PlannedArray& array : arrays) {
+    if (array.source && !array.source->immutable()) array.source.reset();
+  }
+}
+
+Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveOptions& options,
+                             Runtime& runtime) {
   Writers writers;
   for (const PreparedTree& tree : trees) {
     ArrayWriterOptions to{.prefix = tree.manifest.prefix,
@@ -157,10 +221,7 @@ Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const Write
                           .with_sha256 = false,
                           .rank = runtime.rank(),
                           .ranks = runtime.ranks(),
-                          .store = place.data,
-                          .pieces = place.pieces,
-                          .pieces_name = std::to_string(writers.size()),
-                          .runtime = &runtime};
+                          .pieces_name = std::to_string(writers.size())};
     CAIRN_TRY_ASSIGN(auto writer, options.layout == kZarr2Layout
                                       ? make_zarr2_writer(tree.arrays, to)
                                       : make_safetensors_writer(tree.arrays, to));
@@ -169,17 +230,39 @@ Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const Write
   return writers;
 }
 
-Result<void> hash_trees(std::vector<PreparedTree>& trees, Runtime& runtime) {
+Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,
+                        Runtime& runtime) {
   for (PreparedTree& tree : trees) {
-    tree.sha256.resize(tree.arrays.size());
-    CAIRN_TRY(
-        for_each_index(runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
-          if (!tree.arrays[i].whole_here && runtime.ranks() > 1) return {};
-          CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(tree.arrays[i], runtime));
-          return {};
-        }));
+    if (options.enable_validation) {
+      tree.sha256.resize(tree.arrays.size());
+      CAIRN_TRY(for_each_index(
+          runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
+            const PlannedArray& array = tree.arrays[i];
+            if (!array.whole_here && runtime.ranks() > 1) return {};
+            if (!array.source || array.source->immutable() != (which == Hash::kLasting)) return {};
+            CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(array, runtime));
+            return {};
+          }));
+    }
+    if (which == Hash::kChanging) forget_changing(tree.arrays);
   }
   return {};
+}
+
+void enter(const SaveOptions& options, std::string_view phase) {
+  if (options.phase) options.phase(phase);
+}
+
+Result<void> open_writers(const Writers& writers, const WriterPlace& place) {
+  for (const auto& writer : writers) CAIRN_TRY(writer->open(place));
+  return {};
+}
+
+Result<void> write_in_place(ArrayWriter& writer, const WriteJob& job, Runtime& runtime) {
+  const ByteBudget::Lease lease = runtime.budget().acquire(job.make_bytes + job.encode_bytes);
+  Buffer scratch;
+  CAIRN_TRY_ASSIGN(const ByteSpan cells, writer.cells(job, scratch));
+  return writer.write(job, cells);
 }
 
 Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink& sink,
@@ -194,7 +277,7 @@ Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink
   }
   Progress progress(sink, total);
   return for_each_index(runtime.executor(), jobs.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY(jobs[i].first->write(*jobs[i].second));
+    CAIRN_TRY(write_in_place(*jobs[i].first, *jobs[i].second, runtime));
     progress.add(jobs[i].second->bytes);
     return {};
   });
@@ -235,18 +318,17 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
   return finished;
 }
 
-Result<SaveReport> save_prepared(std::vector<PreparedTree> trees, const std::string& path,
-                                 const SaveOptions& options, Runtime& runtime) {
-  CAIRN_TRY(check_path(path, trees.size()));
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  std::vector<std::vector<PlannedArray>*> arrays;
-  for (PreparedTree& tree : trees) arrays.push_back(&tree.arrays);
-  CAIRN_TRY(divide_work(arrays, 0, 1));
-  const bool bare = path.ends_with(".safetensors");
-  if (options.enable_validation) CAIRN_TRY(hash_trees(trees, runtime));
-  return (bare ? save_bare(std::move(trees.front()), uri, options, runtime)
-               : save_directory(std::move(trees), uri.path, options, runtime))
-      .in([&] { return "saving " + path; });
+std::unique_ptr<SaveSteps> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
+                                      SaveOptions options, Runtime& runtime) {
+  if (uri.path.ends_with(".safetensors"))
+    return std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime);
+  return std::make_unique<DirectorySave>(std::move(trees), uri.path, std::move(options), runtime);
+}
+
+Result<SaveReport> save_now(SaveSteps& steps, const SaveOptions& options, Runtime& runtime) {
+  CAIRN_TRY(steps.begin());
+  return steps.complete(
+      [&] { return write_jobs(steps.writers(), &ArrayWriter::jobs, options.progress, runtime); });
 }
 
 }  // namespace cairn::inline checkpoint

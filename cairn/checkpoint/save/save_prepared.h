@@ -3,10 +3,12 @@
 // (convert.h).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/manifest.h"
@@ -39,17 +41,23 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
 AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
                                int ranks);
 
-/// SHA-256 of the arrays that are whole here.
-Result<void> hash_trees(std::vector<PreparedTree>& trees, Runtime& runtime);
+/// SHA-256, if it is asked for, of the arrays that are whole here: of those that may change, which
+/// are then forgotten, or of those that may not.
+enum class Hash : std::uint8_t { kChanging, kLasting };
+Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,
+                        Runtime& runtime);
+
+/// Says what the save does now.
+void enter(const SaveOptions& options, std::string_view phase);
 
 using Writers = std::vector<std::unique_ptr<ArrayWriter>>;
-struct WriterPlace {
-  storage::Store* data = nullptr;
-  storage::Store* pieces = nullptr;  ///< with several ranks
-};
-Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const WriterPlace& place,
-                             const SaveOptions& options, Runtime& runtime);
+/// They keep what they need of the trees.
+Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveOptions& options,
+                             Runtime& runtime);
+Result<void> open_writers(const Writers& writers, const WriterPlace& place);
 
+/// Takes the elements from where they lie.
+Result<void> write_in_place(ArrayWriter& writer, const WriteJob& job, Runtime& runtime);
 using JobsOf = const std::vector<WriteJob>& (ArrayWriter::*)() const;
 Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink& progress,
                         Runtime& runtime);
@@ -65,8 +73,32 @@ struct FinishedTrees {
 Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writers& writers,
                                    SumsByPrefix sums, Attempt& attempt, const SaveOptions& options);
 
-/// All of them, by one process. A path that ends in ".safetensors" becomes one bare file.
-Result<SaveReport> save_prepared(std::vector<PreparedTree> trees, const std::string& path,
-                                 const SaveOptions& options, Runtime& runtime);
+/// One save on its way. Threading: compatible.
+class SaveSteps {
+ public:
+  virtual ~SaveSteps() = default;
+  /// In the caller's thread: agrees with the other ranks and finds out what is to be written. What
+  /// it changes on disk is that the destination is there.
+  virtual Result<void> begin() = 0;
+  /// REQUIRES: begin() was fine; so for complete().
+  virtual const Writers& writers() const = 0;
+  /// All the rest, in any thread, once. `write` performs the jobs of the writers, which are open
+  /// by then; its error is the save's.
+  virtual Result<SaveReport> complete(const std::function<Result<void>()>& write) = 0;
+};
+
+/// By one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must outlive
+/// it.
+std::unique_ptr<SaveSteps> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
+                                      SaveOptions options, Runtime& runtime);
+
+/// A save of trees in memory, by however many ranks there are. With several, what is wrong here is
+/// said by begin(), when the others have heard of it.
+Result<std::unique_ptr<SaveSteps>> plan_save(const std::vector<NamedTree>& trees,
+                                             const std::string& path, SaveOptions options,
+                                             Runtime& runtime);
+
+/// All steps, in the caller's thread, from where the elements lie.
+Result<SaveReport> save_now(SaveSteps& steps, const SaveOptions& options, Runtime& runtime);
 
 }  // namespace cairn::inline checkpoint

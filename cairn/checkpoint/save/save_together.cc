@@ -54,17 +54,17 @@ Result<Opening> parse_opening(std::string_view text) {
   return Opening{*attempt->text(), *directory->text(), *fingerprint};
 }
 
-class JointSave {
+class JointSave final : public SaveSteps {
  public:
-  JointSave(Result<std::vector<PreparedTree>> prepared, std::string directory,
-            const SaveOptions& options, Runtime& runtime)
+  JointSave(Result<std::vector<PreparedTree>> prepared, std::string directory, SaveOptions options,
+            Runtime& runtime)
       : trees_(std::move(prepared)),
         directory_(std::move(directory)),
-        options_(options),
+        options_(std::move(options)),
         runtime_(runtime),
-        deadline_(Deadline::in(options.timeout, runtime.clock())) {}
+        deadline_(Deadline::in(options_.timeout, runtime.clock())) {}
 
-  Result<SaveReport> run() {
+  Result<void> begin() override {
     std::optional<TreeFingerprint> mine;
     if (trees_) mine = TreeFingerprint::of(*trees_, options_);
     CAIRN_TRY_ASSIGN(const Opening opening, open(mine));
@@ -73,8 +73,15 @@ class JointSave {
     deadline_ = Deadline::in(options_.timeout, runtime_.clock());
     report_.path = directory_;
     report_.attempt = opening.attempt;
-    auto done = check(mine, opening);
-    if (done) done = write();
+    auto ready = check(mine, opening);
+    if (ready) ready = prepare();
+    return ready ? ready : fail(ready.error());
+  }
+
+  const Writers& writers() const override { return writers_; }
+
+  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+    auto done = write_all(write);
     if (!done) return fail(done.error());
     return runtime_.rank() == 0 ? commit() : follow();
   }
@@ -83,7 +90,7 @@ class JointSave {
   // One broadcast: rank 0 makes the attempt, all hear of it.
   Result<Opening> open(const std::optional<TreeFingerprint>& mine) {
     std::string message;
-    if (runtime_.rank() == 0) message = dump_opening(begin(mine));
+    if (runtime_.rank() == 0) message = dump_opening(found(mine));
     CAIRN_TRY_ASSIGN(const Buffer heard,
                      runtime_.coordinator()->broadcast(as_bytes(message), phase_, deadline_));
     return parse_opening(as_text(heard.bytes()));
@@ -113,7 +120,7 @@ class JointSave {
     return {};
   }
 
-  Result<Opening> begin(const std::optional<TreeFingerprint>& mine) {
+  Result<Opening> found(const std::optional<TreeFingerprint>& mine) {
     if (!trees_) return trees_.error();
     CAIRN_TRY_ASSIGN(attempt_,
                      Attempt::begin(runtime_.file_system(), runtime_.clock(), directory_,
@@ -133,22 +140,35 @@ class JointSave {
                  fmt::format("this rank and rank 0 do not save the same: {}", difference));
   }
 
-  Result<void> write() {
+  void enter(std::string_view phase) {
+    rank_->enter(phase);
+    cairn::enter(options_, phase);
+  }
+
+  Result<void> prepare() {
     std::vector<std::vector<PlannedArray>*> arrays;
     for (PreparedTree& tree : *trees_) arrays.push_back(&tree.arrays);
     CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
-    if (options_.enable_validation && runtime_.rank() == 0)
-      CAIRN_TRY(hash_trees(*trees_, runtime_));
-    rank_->enter("writing");
-    CAIRN_TRY_ASSIGN(writers_,
-                     make_writers(*trees_, {&rank_->data(), &rank_->pieces()}, options_, runtime_));
-    CAIRN_TRY(write_jobs(writers_, &ArrayWriter::jobs, options_.progress, runtime_));
+    CAIRN_TRY_ASSIGN(writers_, make_writers(*trees_, options_, runtime_));
+    return hash(Hash::kChanging);
+  }
+
+  Result<void> hash(Hash which) {
+    if (runtime_.rank() > 0) return {};
+    return hash_trees(*trees_, which, options_, runtime_);
+  }
+
+  Result<void> write_all(const std::function<Result<void>()>& write) {
+    enter("writing");
+    CAIRN_TRY(open_writers(writers_, {&rank_->data(), &rank_->pieces()}));
+    CAIRN_TRY(write());
+    CAIRN_TRY(hash(Hash::kLasting));
     CAIRN_TRY(tell(kWritten));
     const auto busy = [](const auto& writer) { return !writer->late_jobs().empty(); };
     if (std::ranges::none_of(writers_, busy)) return {};
-    rank_->enter("waiting for pieces");
+    enter("waiting for pieces");
     CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, {}));
-    rank_->enter("putting tensors together");
+    enter("putting tensors together");
     CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, {}, runtime_));
     return tell(kAssembled);
   }
@@ -158,13 +178,13 @@ class JointSave {
     RankReport told;
     told.rank = runtime_.rank();
     CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_));
-    rank_->enter("syncing");
+    enter("syncing");
     CAIRN_TRY(rank_->data().sync());
     for (const auto& ranges : told.sums) {
       for (const SummedRange& range : ranges) report_.written_bytes += range.end - range.begin;
     }
     CAIRN_TRY(rank_->report(stage, told));
-    rank_->enter("waiting for the others");
+    enter("waiting for the others");
     return {};
   }
 
@@ -181,7 +201,7 @@ class JointSave {
     auto done = [&]() -> Result<void> {
       CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, take));
       CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers(), deadline_, take));
-      rank_->enter("committing");
+      enter("committing");
       CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
                                                    *attempt_, options_));
       finished.report.path = report_.path;
@@ -245,7 +265,7 @@ class JointSave {
 
   Result<std::vector<PreparedTree>> trees_;
   const std::string directory_;
-  const SaveOptions& options_;
+  const SaveOptions options_;
   Runtime& runtime_;
   Deadline deadline_;
   const std::string phase_ =
@@ -258,14 +278,13 @@ class JointSave {
 
 }  // namespace
 
-Result<SaveReport> save_together(Result<std::vector<PreparedTree>> prepared,
-                                 const std::string& path, const SaveOptions& options,
-                                 Runtime& runtime) {
+std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
+                                         const std::string& path, SaveOptions options,
+                                         Runtime& runtime) {
   // What is no path has made `prepared` an error.
   const auto uri = parse_uri(path);
-  return JointSave(std::move(prepared), uri ? uri->path : path, options, runtime).run().in([&] {
-    return "saving " + path;
-  });
+  return std::make_unique<JointSave>(std::move(prepared), uri ? uri->path : path,
+                                     std::move(options), runtime);
 }
 
 }  // namespace cairn::inline checkpoint

@@ -3,6 +3,7 @@
 // gather; then each writes its part, and they meet in the attempt (commit/attempt_rank.h).
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,10 @@
 
 namespace cairn::inline checkpoint {
 
-/// `prepared` may be an error of this rank: the others hear of it. REQUIRES: runtime.ranks() > 1.
-Result<SaveReport> save_together(Result<std::vector<PreparedTree>> prepared,
-                                 const std::string& path, const SaveOptions& options,
-                                 Runtime& runtime);
+/// `prepared` may be an error of this rank: the others hear of it. `runtime` must outlive it; its
+/// coordinator is used by begin() alone. REQUIRES: runtime.ranks() > 1.
+std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
+                                         const std::string& path, SaveOptions options,
+                                         Runtime& runtime);
 
 }  // namespace cairn::inline checkpoint

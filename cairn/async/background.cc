@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/async/background.h"
+
+#include <cstdlib>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "cairn/async/mutex.h"
+
+namespace cairn::inline async {
+
+namespace {
+
+thread_local bool in_background = false;
+
+class Background {
+ public:
+  static Background& of_this_process() {
+    // Never destroyed: its threads may end after everything else.
+    static Background* const background = [] {
+      std::atexit(wait_for_background);
+      return new Background;
+    }();
+    return *background;
+  }
+
+  void run(Task work) {
+    join_ended();
+    const auto task = std::make_shared<Task>(std::move(work));
+    if (!start(task)) call(*task);  // no more threads: the caller's must do
+  }
+
+  void wait() {
+    {
+      MutexLock lock(mutex_);
+      while (is_anything_running()) ended_.wait(mutex_);
+    }
+    join_ended();
+  }
+
+ private:
+  struct Runner {
+    std::jthread thread;
+    bool ended = false;
+  };
+
+  bool start(const std::shared_ptr<Task>& task) {
+    MutexLock lock(mutex_);
+    const auto self = threads_.emplace(threads_.end());
+    try {
+      self->thread = std::jthread([this, self, task] {
+        in_background = true;
+        call(*task);
+        *task = {};
+        MutexLock done(mutex_);
+        self->ended = true;
+        ended_.notify_all();
+      });
+      return true;
+    } catch (const std::system_error&) {
+      threads_.erase(self);
+      return false;
+    }
+  }
+
+  static void call(Task& task) {
+    try {
+      task();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): as Executor: tasks carry results
+    }
+  }
+
+  bool is_anything_running() const CAIRN_REQUIRES(mutex_) {
+    for (const Runner& runner : threads_) {
+      if (!runner.ended) return true;
+    }
+    return false;
+  }
+
+  void join_ended() {
+    std::list<Runner> ended;  // joined after the lock is gone
+    MutexLock lock(mutex_);
+    for (auto at = threads_.begin(); at != threads_.end();) {
+      const auto next = std::next(at);
+      if (at->ended) ended.splice(ended.end(), threads_, at);
+      at = next;
+    }
+  }
+
+  Mutex mutex_;
+  CondVar ended_;
+  std::list<Runner> threads_ CAIRN_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+void run_in_background(Task work) { Background::of_this_process().run(std::move(work)); }
+
+bool is_background_thread() { return in_background; }
+
+void wait_for_background() { Background::of_this_process().wait(); }
+
+}  // namespace cairn::inline async

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work that goes on when the call that began it has returned, each piece on a thread of its own.
+#pragma once
+
+#include "cairn/async/task.h"
+
+namespace cairn::inline async {
+
+/// Runs `work` on a new thread. The end of the process waits for it, so nothing is lost when
+/// everybody has forgotten it.
+void run_in_background(Task work);
+
+/// Is this such a thread?
+bool is_background_thread();
+
+/// Until all that was begun has ended, and what it owned is gone. The end of the process does this.
+/// REQUIRES: !is_background_thread().
+void wait_for_background();
+
+}  // namespace cairn::inline async

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/in_flight.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "cairn/async/background.h"
+#include "cairn/async/mutex.h"
+#include "cairn/base/uri.h"
+
+namespace cairn::inline checkpoint {
+
+namespace {
+
+/// One name for one place: absolute, without "." and "..", links followed as far as they exist.
+std::string place_of(const std::string& path) {
+  const auto uri = parse_uri(path);
+  if (!uri) return path;
+  if (uri->scheme != "file") return uri->to_string();
+  std::error_code error;
+  const auto place = std::filesystem::weakly_canonical(uri->path, error);
+  std::string text = error ? uri->path : place.string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+bool is_within(std::string_view inner, std::string_view outer) {
+  if (!inner.starts_with(outer)) return false;
+  return inner.size() == outer.size() || outer.ends_with('/') || inner[outer.size()] == '/';
+}
+
+class Places {
+ public:
+  static Places& of_this_process() {
+    static Places* const places = new Places;  // saves may end after everything else
+    return *places;
+  }
+
+  void begin(const std::string& place, int rank) {
+    MutexLock lock(mutex_);
+    while (is_busy(place, rank)) changed_.wait(mutex_);
+    places_.emplace(rank, place);
+  }
+
+  void end(const std::string& place, int rank) {
+    MutexLock lock(mutex_);
+    places_.erase({rank, place});
+    changed_.notify_all();
+  }
+
+  void wait(const std::string& place, int rank) {
+    MutexLock lock(mutex_);
+    while (is_busy(place, rank)) changed_.wait(mutex_);
+  }
+
+  bool empty() const {
+    MutexLock lock(mutex_);
+    return places_.empty();
+  }
+
+ private:
+  bool is_busy(const std::string& place, int rank) const CAIRN_REQUIRES(mutex_) {
+    return std::ranges::any_of(places_, [&](const auto& other) {
+      return other.first == rank &&
+             (is_within(place, other.second) || is_within(other.second, place));
+    });
+  }
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::set<std::pair<int, std::string>> places_ CAIRN_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+InFlight::InFlight(const std::string& path, int rank) : place_(place_of(path)), rank_(rank) {
+  Places::of_this_process().begin(place_, rank_);
+}
+
+InFlight::InFlight(InFlight&& other) noexcept
+    : place_(std::exchange(other.place_, {})), rank_(other.rank_) {}
+
+InFlight::~InFlight() { landed(); }
+
+void InFlight::landed() {
+  if (!place_.empty()) Places::of_this_process().end(std::exchange(place_, {}), rank_);
+}
+
+void wait_for_saves(const std::string& path, int rank) {
+  if (is_background_thread() || Places::of_this_process().empty()) return;
+  Places::of_this_process().wait(place_of(path), rank);
+}
+
+}  // namespace cairn::inline checkpoint

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/checkpoint/save/save_async.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cairn/async/background.h"
+#include "cairn/async/future.h"
+#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/checkpoint/save/save_prepared.h"
+#include "cairn/checkpoint/save/staging.h"
+
+namespace cairn::inline checkpoint {
+
+struct SaveHandle::State {
+  std::string path;
+  Clock* clock = nullptr;  // the machine's, or one that outlives the runtime
+  Promise<SaveReport> promise = {};
+  Future<SaveReport> result = promise.future();
+
+  Mutex mutex = {};
+  std::string phase CAIRN_GUARDED_BY(mutex) = "staging";
+  std::uint64_t done CAIRN_GUARDED_BY(mutex) = 0;
+  std::uint64_t total CAIRN_GUARDED_BY(mutex) = 0;
+  Clock::Mono began CAIRN_GUARDED_BY(mutex) = {};
+  Clock::Mono latest CAIRN_GUARDED_BY(mutex) = {};
+
+  void enter(std::string_view now) {
+    MutexLock lock(mutex);
+    phase = now;
+  }
+
+  void count(std::uint64_t bytes, std::uint64_t all) {
+    MutexLock lock(mutex);
+    latest = clock->monotonic();
+    if (bytes == 0) began = latest;
+    done = bytes;
+    total = all;
+  }
+};
+
+const std::string& SaveHandle::path() const { return state_->path; }
+
+std::string SaveHandle::phase() const {
+  MutexLock lock(state_->mutex);
+  return state_->phase;
+}
+
+SaveProgress SaveHandle::progress() const {
+  MutexLock lock(state_->mutex);
+  const std::chrono::duration<double> spent = state_->latest - state_->began;
+  const double rate = spent.count() > 0 ? static_cast<double>(state_->done) / spent.count() : 0;
+  return {state_->done, state_->total, rate};
+}
+
+bool SaveHandle::done() const { return state_->result.done(); }
+
+Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
+  return state_->result.wait(deadline);
+}
+
+/// What the background needs, kept until it has ended.
+class AsyncSave {
+ public:
+  AsyncSave(const std::string& path, AsyncSaveOptions options, std::shared_ptr<Runtime> runtime)
+      : runtime_(std::move(runtime)),
+        in_flight_(path, runtime_->rank()),
+        options_(std::move(options)),
+        state_(std::make_shared<SaveHandle::State>()) {
+    state_->path = path;
+    state_->clock = &runtime_->clock();
+  }
+
+  SaveHandle handle() const { return SaveHandle(state_); }
+
+  Result<void> begin(const std::vector<NamedTree>& trees) {
+    CAIRN_TRY_ASSIGN(steps_, plan_save(trees, state_->path, watched_options(), *runtime_));
+    CAIRN_TRY(steps_->begin());
+    staging_.emplace(steps_->writers(), *runtime_);
+    return {};
+  }
+
+  Result<void> stage() {
+    auto staged = staging_->stage();
+    MutexLock lock(mutex_);
+    stage_ended_ = true;
+    changed_.notify_all();
+    return staged;
+  }
+
+  void run() {
+    if (options_.after && !options_.after->done()) {
+      state_->enter("waiting for the save before");
+      options_.after->wait().ignore_error("whoever made that save hears of it");
+    }
+    auto result = steps_
+                      ->complete([this] {
+                        return staging_->write([this](std::uint64_t done, std::uint64_t total) {
+                          state_->count(done, total);
+                          if (options_.save.progress) options_.save.progress(done, total);
+                        });
+                      })
+                      .in([this] { return "saving " + state_->path; });
+    if (!result) staging_->fail(result.error());
+    take_down();
+    in_flight_.landed();
+    if (result && options_.committed) {
+      if (auto after = options_.committed(*result); !after) result = std::move(after).error();
+    }
+    state_->enter(result ? "done" : "failed");
+    state_->promise.set(std::move(result));
+  }
+
+ private:
+  // What a failed save leaves is removed before anybody hears of it.
+  void take_down() {
+    {
+      MutexLock lock(mutex_);
+      while (!stage_ended_) changed_.wait(mutex_);
+    }
+    staging_.reset();
+    steps_.reset();
+  }
+
+  // A piece larger than the staging memory could never be copied.
+  SaveOptions watched_options() const {
+    SaveOptions save = options_.save;
+    save.chunk_bytes = std::min(save.chunk_bytes, runtime_->staging().limit() / 2);
+    save.phase = [state = state_, user = save.phase](std::string_view phase) {
+      state->enter(phase);
+      if (user) user(phase);
+    };
+    return save;
+  }
+
+  const std::shared_ptr<Runtime> runtime_;
+  InFlight in_flight_;
+  const AsyncSaveOptions options_;
+  const std::shared_ptr<SaveHandle::State> state_;
+  std::unique_ptr<SaveSteps> steps_;
+  std::optional<Staging> staging_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool stage_ended_ CAIRN_GUARDED_BY(mutex_) = false;
+};
+
+Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,
+                              const AsyncSaveOptions& options, std::shared_ptr<Runtime> runtime) {
+  const auto save = std::make_shared<AsyncSave>(path, options, std::move(runtime));
+  CAIRN_TRY(save->begin(trees).in([&] { return "saving " + path; }));
+  SaveHandle handle = save->handle();
+  run_in_background([save] { save->run(); });
+  if (const auto staged = save->stage(); !staged) {
+    const auto ended = handle.wait();
+    return ended ? staged.error() : ended.error();
+  }
+  return handle;
+}
+
+}  // namespace cairn::inline checkpoint

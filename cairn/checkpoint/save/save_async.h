@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves that go on after their call has returned.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/async/deadline.h"
+#include "cairn/checkpoint/save/save.h"
+
+namespace cairn::inline checkpoint {
+
+struct SaveProgress {
+  std::uint64_t done = 0;   ///< bytes of elements that this rank has written
+  std::uint64_t total = 0;  ///< that it has to write
+  double bytes_per_second = 0;
+};
+
+/// A save on its way; copies are the same save. Dropping it cancels nothing. Threading: safe.
+class SaveHandle {
+ public:
+  const std::string& path() const;
+  /// "staging", "waiting for the save before", "writing", "committing", "done", "failed"; with
+  /// several ranks also what AttemptRank is told.
+  std::string phase() const;
+  SaveProgress progress() const;
+  bool done() const;
+  /// Until the checkpoint is durable and visible and `committed` has returned. The error stays:
+  /// every call returns it. `deadline_exceeded` (async/deadline) means that the save goes on.
+  Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
+
+ private:
+  friend class AsyncSave;
+  struct State;
+  explicit SaveHandle(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+struct AsyncSaveOptions {
+  SaveOptions save = {};
+  /// Nothing is written before this one has ended, well or badly.
+  std::optional<SaveHandle> after = {};
+  /// Called once after the commit, in the background; its error is the save's. What it calls does
+  /// not wait for saves in flight.
+  std::function<Result<void>(const SaveReport&)> committed = {};
+};
+
+/// Returns when the caller's arrays have been copied and may be changed or freed; those lent as
+/// immutable (Buffer::lend) are not copied. What is in them at the call is what is saved. The
+/// destination exists then. What does not fit into `runtime`'s staging memory is waited for.
+/// First waits for another save in flight at this path.
+///
+/// An error, the one of begin or copy, means that nothing visible will change; later ones are the
+/// handle's. With several ranks every rank makes the same call; the coordinator is used before it
+/// returns and not after. With `enable_validation` arrays that may change are hashed before it
+/// returns.
+Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,
+                              const AsyncSaveOptions& options, std::shared_ptr<Runtime> runtime);
+
+}  // namespace cairn::inline checkpoint
