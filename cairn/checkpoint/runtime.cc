@@ -78,7 +78,25 @@ Runtime::Runtime(RuntimeOptions options)
       clock_(options.clock != nullptr ? options.clock : &system_clock()),
       staging_(options.staging_bytes != 0 ? options.staging_bytes : estimate_available_memory(),
                *clock_),
+      staging_idle_(options.staging_idle),
       log_(std::move(options.log)) {}
+
+std::unique_ptr<Runtime> Runtime::on_one_thread() const {
+  return std::make_unique<Runtime>(RuntimeOptions{.threads = 1,
+                                                  .memory_bytes = budget_.limit(),
+                                                  .file_system = file_system_,
+                                                  .coordinator = coordinator_,
+                                                  .clock = clock_,
+                                                  .log = log_});
+}
+
+void Runtime::watch_staging() {
+  std::call_once(watched_, [this] {
+    const auto often = std::chrono::duration_cast<std::chrono::milliseconds>(staging_idle_ / 4);
+    staging_watch_ = ticker_.every(std::max(often, std::chrono::milliseconds(10)),
+                                   [this] { staging_.release_idle(staging_idle_); });
+  });
+}
 
 int Runtime::rank() const { return coordinator_ != nullptr ? coordinator_->rank() : 0; }
 int Runtime::ranks() const { return coordinator_ != nullptr ? coordinator_->count() : 1; }

@@ -2,11 +2,15 @@
 // `Runtime`: what a program sets up once and hands to every call. There are no globals behind it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
 
 #include "cairn/async/byte_budget.h"
 #include "cairn/async/executor.h"
+#include "cairn/async/ticker.h"
 #include "cairn/base/clock.h"
 #include "cairn/base/log.h"
 #include "cairn/checkpoint/save/staging_pool.h"
@@ -25,6 +29,8 @@ struct RuntimeOptions {
   /// Host memory for copies of the caller's arrays, which asynchronous saves write later. What does
   /// not fit waits until some of it is written. 0: half of what is available.
   std::uint64_t staging_bytes = 0;
+  /// Staging memory that nobody used for so long goes back to the system.
+  std::chrono::nanoseconds staging_idle = std::chrono::minutes(2);
   storage::FileSystem* file_system = nullptr;  ///< null: the machine's
   /// The processes of the job, which all make the same calls; used in the caller's thread alone.
   /// Null: this process is all there is.
@@ -38,9 +44,15 @@ class Runtime {
  public:
   explicit Runtime(RuntimeOptions options = {});
 
+  /// The same with everything on the calling thread, and with a budget of its own.
+  std::unique_ptr<Runtime> on_one_thread() const;
+
   Executor& executor() { return *executor_; }
   ByteBudget& budget() { return budget_; }
   StagingPool& staging() { return staging_; }
+  /// From the first call on, idle staging memory goes back.
+  void watch_staging();
+  Ticker& ticker() { return ticker_; }
   storage::FileSystem& file_system() { return *file_system_; }
   /// Null where this process is alone.
   coord::Coordinator* coordinator() { return coordinator_; }
@@ -56,7 +68,11 @@ class Runtime {
   coord::Coordinator* coordinator_;
   Clock* clock_;
   StagingPool staging_;
+  const std::chrono::nanoseconds staging_idle_;
   LogSink log_;
+  Ticker ticker_;
+  std::once_flag watched_;
+  Ticker::Subscription staging_watch_;
 };
 
 /// Half of the memory that is free to this process, cgroup limits respected, at least 100 MiB.

@@ -73,12 +73,10 @@ Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
   if (path.ends_with(".safetensors")) save.layout = kSafetensorsLayout;
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(from, options.prefix));
   // Reading happens inside the writer's tasks, on their threads and with a budget of its own.
-  Runtime reader({.threads = 1,
-                  .memory_bytes = runtime.budget().limit(),
-                  .file_system = &runtime.file_system()});
+  const auto reader = runtime.on_one_thread();
   std::vector<PreparedTree> trees;
   for (const OpenedPrefix* prefix : prefixes) {
-    CAIRN_TRY_ASSIGN(auto tree, prepare(*prefix, save, reader, runtime).in([&] {
+    CAIRN_TRY_ASSIGN(auto tree, prepare(*prefix, save, *reader, runtime).in([&] {
       return "converting " + from.path;
     }));
     trees.push_back(std::move(tree));

@@ -129,10 +129,11 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   return ready;
 }
 
-Result<Tree> call_back(Tree tree, const LeafCallback& callback) {
+Result<Tree> call_back(Tree tree, const OpenedPrefix& prefix, const LoadOptions& options) {
   return map_leaves(std::move(tree), [&](const KeyPath& path, const Leaf& leaf) -> Result<Leaf> {
     const auto* array = std::get_if<ShardedArray>(&leaf);
-    return array != nullptr ? callback(path, *array) : leaf;
+    if (array == nullptr) return leaf;
+    return options.callback(seen_path(prefix, path, options), *array);
   });
 }
 
@@ -151,7 +152,7 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
   CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)
                                             : build_tree(prefix, options, ready.work));
   if (options.callback) {
-    CAIRN_TRY_ASSIGN(loaded.tree, call_back(std::move(loaded.tree), options.callback));
+    CAIRN_TRY_ASSIGN(loaded.tree, call_back(std::move(loaded.tree), prefix, options));
   }
   loaded.metadata = prefix.manifest.metadata;
   loaded.extras = prefix.manifest.extras;
@@ -203,7 +204,9 @@ Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Ru
   return load_opened(checkpoint, options, runtime, {});
 }
 
-Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime) {
+Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& given) {
+  const auto alone = options.use_async ? nullptr : given.on_one_thread();
+  Runtime& runtime = alone ? *alone : given;
   if (runtime.ranks() > 1) return load_together(path, options, runtime);
   for (int reopened = 0;; ++reopened) {
     CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));

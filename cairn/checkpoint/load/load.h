@@ -37,7 +37,12 @@ struct LoadOptions {
   /// otherwise.
   std::optional<Mesh> mesh = {};
   const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
-  const ShardingTree* shardings = nullptr;          ///< by key path without prefix
+  const ShardingTree* shardings = nullptr;          ///< by key path
+  /// With `shardings`: what it does not name is looked for elsewhere, as above; false: refused, with
+  /// every such leaf (load/unnamed-leaves).
+  bool mismatch_allowed = true;
+  /// Rules, shardings and the callback see key paths with the prefix in front of them.
+  bool keys_with_prefix = false;
   /// With `like`: a missing leaf or another shape is an error that lists every one. Otherwise
   /// arrays of equal size are reshaped, and where that cannot be the leaf of `like` stays and the
   /// report says so.
@@ -51,6 +56,7 @@ struct LoadOptions {
   /// Arrays that are read at a time; the next batch begins when the last has landed, and progress
   /// counts each by itself. 0: all at once.
   std::size_t chunk_size = 0;
+  bool use_async = true;  ///< false: one reader, on the calling thread
   bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
   ProgressSink progress = {};
 };

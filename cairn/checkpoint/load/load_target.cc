@@ -17,9 +17,38 @@ bool has_axes(const Mesh& mesh, const PartitionSpec& spec) {
   });
 }
 
+const Sharding* given_sharding(const OpenedPrefix& prefix, const KeyPath& path,
+                               const LoadOptions& options) {
+  if (options.shardings == nullptr) return nullptr;
+  const auto found = options.shardings->find(seen_path(prefix, path, options));
+  return found != options.shardings->end() ? &found->second : nullptr;
+}
+
+Result<void> check_all_named(const OpenedPrefix& prefix, const LoadOptions& options) {
+  if (options.shardings == nullptr || options.mismatch_allowed) return {};
+  std::string unnamed;
+  for (const ManifestArray& array : prefix.manifest.arrays) {
+    if (!is_selected(array.path, options.keys)) continue;
+    if (given_sharding(prefix, array.path, options) != nullptr) continue;
+    unnamed += fmt::format("{}{}", unnamed.empty() ? "" : ", ", array.path.text());
+  }
+  if (unnamed.empty()) return {};
+  return Error(
+      Code::kInvalidArgument, "load/unnamed-leaves",
+      fmt::format("the shardings do not name: {}; name them, or allow the mismatch", unnamed));
+}
+
 }  // namespace
 
+KeyPath seen_path(const OpenedPrefix& prefix, const KeyPath& path, const LoadOptions& options) {
+  if (!options.keys_with_prefix || prefix.name.empty()) return path;
+  std::vector<std::string> parts{prefix.name};
+  parts.insert(parts.end(), path.parts().begin(), path.parts().end());
+  return KeyPath(std::move(parts));
+}
+
 Result<LoadTarget> LoadTarget::make(const OpenedPrefix& prefix, const LoadOptions& options) {
+  CAIRN_TRY(check_all_named(prefix, options));
   LoadTarget target(prefix, options);
   target.by_rule_.resize(prefix.manifest.arrays.size());
   if (options.partition_rules == nullptr) return target;
@@ -31,10 +60,10 @@ Result<LoadTarget> LoadTarget::make(const OpenedPrefix& prefix, const LoadOption
   std::vector<std::string> keys;
   for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
     const KeyPath& path = prefix.manifest.arrays[i].path;
-    const bool given = options.shardings != nullptr && options.shardings->contains(path);
+    const bool given = given_sharding(prefix, path, options) != nullptr;
     if (given || !is_selected(path, options.keys)) continue;
     asked.push_back(i);
-    keys.push_back(rule_key(path));
+    keys.push_back(rule_key(seen_path(prefix, path, options)));
   }
   std::vector<RuleLeaf> leaves;
   for (std::size_t n = 0; n < asked.size(); ++n)
@@ -46,10 +75,7 @@ Result<LoadTarget> LoadTarget::make(const OpenedPrefix& prefix, const LoadOption
 
 Result<Sharding> LoadTarget::choose(std::size_t i, const ShardedArray* like) const {
   const ManifestArray& array = prefix_->manifest.arrays[i];
-  if (options_->shardings != nullptr) {
-    const auto found = options_->shardings->find(array.path);
-    if (found != options_->shardings->end()) return found->second;
-  }
+  if (const Sharding* given = given_sharding(*prefix_, array.path, *options_)) return *given;
   const auto on_mesh = [&](const PartitionSpec& spec) -> Result<Sharding> {
     CAIRN_TRY_ASSIGN(auto named, NamedSharding::make(*options_->mesh, spec));
     return Sharding(std::move(named));

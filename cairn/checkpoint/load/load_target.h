@@ -9,6 +9,9 @@
 
 namespace cairn::inline checkpoint {
 
+/// A key path as rules, shardings and callbacks see it.
+KeyPath seen_path(const OpenedPrefix& prefix, const KeyPath& path, const LoadOptions& options);
+
 /// The shardings that a load's options ask for. Keeps pointers to both; threading: compatible.
 class LoadTarget {
  public:

@@ -54,8 +54,8 @@ std::uint64_t MemorySource::scratch_bytes(std::uint64_t elements) const {
 }
 
 bool MemorySource::immutable() const {
-  return std::ranges::all_of(
-      parts_, [](const Shard* shard) { return shard->data.buffer().immutable(); });
+  return std::ranges::all_of(parts_,
+                             [](const Shard* shard) { return shard->data.buffer().immutable(); });
 }
 
 // Boxes that follow each other in C order, if they lie so in the memory of one shard.

@@ -22,6 +22,9 @@ struct SaveProgress {
 /// A save on its way; copies are the same save. Dropping it cancels nothing. Threading: safe.
 class SaveHandle {
  public:
+  /// Of a save that was asked to write nothing.
+  static SaveHandle of_nothing(std::string path);
+
   const std::string& path() const;
   /// "staging", "waiting for the save before", "writing", "committing", "done", "failed"; with
   /// several ranks also what AttemptRank is told.

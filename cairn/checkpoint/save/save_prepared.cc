@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
-#include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/save/divide_work.h"
 #include "cairn/storage/open.h"

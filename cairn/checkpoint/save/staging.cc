@@ -51,10 +51,7 @@ Result<void> Staging::copy_the_rest() {
   for (std::size_t i = 0; i < jobs_.size(); ++i) {
     if (jobs_[i].copied) continue;
     CAIRN_TRY_ASSIGN(auto buffer, runtime_.staging().take(jobs_[i].job->cell_bytes));
-    {
-      MutexLock lock(mutex_);
-      if (failure_) return {};  // whoever waits for the save hears of it
-    }
+    if (has_failed()) return {};  // whoever waits for the save hears of it
     CAIRN_TRY(copy(jobs_[i], std::move(buffer)));
     MutexLock lock(mutex_);
     hand_over(i);
@@ -74,10 +71,18 @@ Result<void> Staging::copy(Job& job, Buffer buffer) {
 }
 
 void Staging::hand_over(std::size_t index) {
-  if (failure_) return;
+  if (failure_) {
+    jobs_[index].staged = {};
+    return;
+  }
   ++handed_over_;
   ready_.push_back(index);
   changed_.notify_one();
+}
+
+bool Staging::has_failed() {
+  MutexLock lock(mutex_);
+  return failure_.has_value();
 }
 
 void Staging::fail(const Error& error) {

@@ -43,6 +43,7 @@ class Staging {
   Result<void> copy_what_fits();
   Result<void> copy_the_rest();
   void hand_over(std::size_t index) CAIRN_REQUIRES(mutex_);
+  bool has_failed();
   void wait_for_the_first();
   /// Nothing: all are written, or writing has failed.
   std::optional<std::size_t> next();

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/manager/agreement.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/json.h"
+#include "cairn/checkpoint/commit/told_error.h"
+
+namespace cairn::inline manager {
+
+namespace {
+
+/// Ranks come to a save when their step is done; the slowest may be far behind.
+constexpr std::chrono::minutes kPatience{30};
+
+std::string dump(const Result<void>& result) {
+  return result ? std::string() : dump_json(error_to_json(result.error()));
+}
+
+std::optional<Error> parse(ByteSpan bytes) {
+  const auto json = parse_json(as_text(bytes), {});
+  return json ? error_from_json(*json) : std::nullopt;
+}
+
+}  // namespace
+
+Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime) {
+  if (runtime.ranks() == 1) return mine;
+  coord::Coordinator& coordinator = *runtime.coordinator();
+  const Deadline deadline = Deadline::in(kPatience, runtime.clock());
+  CAIRN_TRY_ASSIGN(const auto said, coordinator.gather(as_bytes(dump(mine)), phase, deadline));
+  std::string verdict;
+  for (std::size_t rank = 0; rank < said.size() && verdict.empty(); ++rank) {
+    if (auto error = parse(said[rank].bytes()))
+      verdict = dump(std::move(*error).in(fmt::format("rank {}", rank)));
+  }
+  CAIRN_TRY_ASSIGN(const Buffer heard, coordinator.broadcast(as_bytes(verdict), phase, deadline));
+  if (auto error = parse(heard.bytes())) return *std::move(error);
+  return {};
+}
+
+}  // namespace cairn::inline manager

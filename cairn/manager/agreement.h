@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the ranks of a job decide together in the foreground.
+#pragma once
+
+#include <string_view>
+
+#include "cairn/checkpoint/runtime.h"
+
+namespace cairn::inline manager {
+
+/// Fine if it is on every rank; else on every rank the error of the lowest one that has any, with
+/// its number. Two messages where there are several ranks, none where there is one.
+Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime);
+
+}  // namespace cairn::inline manager

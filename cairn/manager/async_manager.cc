@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/manager/async_manager.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/manager/agreement.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::inline manager {
+
+namespace {
+
+bool blocks(const AsyncManagerOptions& options) {
+  const char* const variable = std::getenv("CAIRN_BLOCKING_SAVES");
+  return options.blocking || (variable != nullptr && std::string_view(variable) == "1");
+}
+
+Result<Tree> gathered(const Tree& tree, const LeafCallback& gather) {
+  return map_leaves(tree, [&](const KeyPath& path, const Leaf& leaf) -> Result<Leaf> {
+    const auto* array = std::get_if<ShardedArray>(&leaf);
+    if (array == nullptr) return leaf;
+    return gather(path, *array).in([&] { return "leaf " + path.text(); });
+  });
+}
+
+}  // namespace
+
+AsyncCheckpointManager::AsyncCheckpointManager(AsyncManagerOptions options,
+                                               std::shared_ptr<Runtime> runtime)
+    : options_(std::move(options)), runtime_(std::move(runtime)) {}
+
+Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std::string& path,
+                                                     const SaveTreeOptions& options) {
+  return begin_save({{options.prefix, tree}}, path, options);
+}
+
+Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const std::string& path,
+                                                       const SaveTreeOptions& options) {
+  if (options.prefix.empty()) {
+    return Error(Code::kInvalidArgument, "save/no-prefix",
+                 "save_pytree needs a prefix, such as \"model\"; save_tree does without");
+  }
+  return begin_save({{options.prefix, tree}}, path, options);
+}
+
+Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<NamedTree>& trees,
+                                                           const std::string& path,
+                                                           const SaveTreeOptions& options) {
+  return begin_save(trees, path, options);
+}
+
+Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> trees,
+                                                      const std::string& path,
+                                                      const SaveTreeOptions& options) {
+  if (!options_.enable.value_or(true)) {
+    runtime_->log(LogLevel::kInfo, "manager/disabled",
+                  fmt::format("saves are switched off: nothing is written to {}", path));
+    return SaveHandle::of_nothing(path);
+  }
+  CAIRN_TRY_ASSIGN(auto before, make_way());
+  if (options.gather_fns) {
+    for (auto& [prefix, tree] : trees) {
+      CAIRN_TRY_ASSIGN(tree, gathered(tree, options.gather_fns));
+    }
+  }
+  AsyncSaveOptions how{.save = save_options(options), .after = std::move(before)};
+  how.committed = [path, options](const SaveReport& report) -> Result<void> {
+    if (options.committed) CAIRN_TRY(options.committed(report));
+    if (options.callback) options.callback(path);
+    return {};
+  };
+  CAIRN_TRY_ASSIGN(SaveHandle handle, save_async(trees, path, how, runtime_));
+  {
+    MutexLock lock(mutex_);
+    saves_.push_back(handle);
+  }
+  if (blocks(options_)) CAIRN_TRY(wait_until_finished());
+  return handle;
+}
+
+SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options) const {
+  SaveOptions save;
+  save.layout = options_.use_tensorstore ? kZarr2Layout : kSafetensorsLayout;
+  save.enable_compression = options_.enable_compression && options_.use_tensorstore;
+  save.float_dtype = options.float_dtype ? options.float_dtype : options_.float_dtype;
+  save.enable_validation = options_.enable_validation;
+  save.shard_size = options_.shard_size;
+  save.step = options.step;
+  save.run_id = options.run_id;
+  save.metadata = options.metadata;
+  save.extras = options.extras;
+  save.write_index = options.write_index;
+  save.mark = options.mark;
+  save.guard = options.guard;
+  if (options_.verbose) {
+    save.phase = [runtime = runtime_.get()](std::string_view phase) {
+      runtime->log(LogLevel::kInfo, "save/phase", std::string(phase));
+    };
+  }
+  return save;
+}
+
+// The save that the next one comes after, if it need not be waited for.
+Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way() {
+  if (options_.while_saving == WhileSaving::kWait) {
+    for (const SaveHandle& save : saves_in_flight()) save.wait().ignore_error("taken below");
+  }
+  const std::vector<SaveHandle> flying = saves_in_flight();
+  const auto mine = [&]() -> Result<void> {
+    if (auto error = take_error()) return *std::move(error);
+    if (options_.while_saving != WhileSaving::kRefuse || flying.empty()) return {};
+    return Error(Code::kUnavailable, "manager/busy",
+                 fmt::format("a save to {} is on its way ({}); wait for it, or let saves queue",
+                             flying.front().path(), flying.front().phase()));
+  }();
+  CAIRN_TRY(agree(mine, "begin a save", *runtime_));
+  if (flying.empty()) return std::optional<SaveHandle>();
+  return std::optional(flying.back());
+}
+
+std::vector<SaveHandle> AsyncCheckpointManager::saves_in_flight() const {
+  MutexLock lock(mutex_);
+  std::vector<SaveHandle> flying;
+  std::ranges::copy_if(saves_, std::back_inserter(flying),
+                       [](const SaveHandle& save) { return !save.done(); });
+  return flying;
+}
+
+// Forgets what has ended; the first error among it.
+std::optional<Error> AsyncCheckpointManager::take_error() {
+  MutexLock lock(mutex_);
+  while (!saves_.empty() && saves_.front().done()) {
+    const auto result = saves_.front().wait();
+    saves_.erase(saves_.begin());
+    if (!result) return result.error();
+  }
+  return std::nullopt;
+}
+
+Result<void> AsyncCheckpointManager::wait_until_finished() {
+  for (const SaveHandle& save : saves_in_flight()) save.wait().ignore_error("taken below");
+  return check_for_errors();
+}
+
+Result<void> AsyncCheckpointManager::check_for_errors() {
+  if (auto error = take_error()) return *std::move(error);
+  return {};
+}
+
+Result<Loaded> AsyncCheckpointManager::load(const std::string& path, LoadOptions options) {
+  options.validate = options.validate || options_.enable_validation;
+  return cairn::load(path, options, *runtime_);
+}
+
+Result<Loaded> AsyncCheckpointManager::load_pytree(const std::string& path, LoadOptions options) {
+  if (options.prefix.value_or("").empty()) {
+    return Error(Code::kInvalidArgument, "load/no-prefix",
+                 "load_pytree needs the prefix that the tree was saved under");
+  }
+  options.keys_with_prefix = true;
+  return load(path, std::move(options));
+}
+
+Result<Loaded> AsyncCheckpointManager::load_tree_parallel(const std::string& path,
+                                                          const std::string& prefix_filter,
+                                                          LoadOptions options) {
+  if (!prefix_filter.empty()) {
+    CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, *runtime_));
+    CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
+    for (const ManifestArray& array : prefix->manifest.arrays) {
+      if (array.path.text().starts_with(prefix_filter)) options.keys.push_back(array.path);
+    }
+    if (options.keys.empty()) {
+      return Error(
+          Code::kNotFound, "load/key-missing",
+          fmt::format("no array in {} has a key that begins with '{}'", path, prefix_filter));
+    }
+  }
+  return load(path, std::move(options));
+}
+
+Result<std::string> AsyncCheckpointManager::compute_checksum(const Array& array) {
+  CAIRN_TRY_ASSIGN(const Array dense, array.to_dense());
+  return sha256_hex(dense.bytes());
+}
+
+bool AsyncCheckpointManager::is_tensorstore(const std::string& path) {
+  if (path.ends_with(kIndexName)) return true;
+  wait_for_saves(path, 0);
+  const auto uri = parse_uri(path);
+  std::error_code error;
+  return uri && uri->scheme == "file" &&
+         std::filesystem::exists(join_path(uri->path, kIndexName), error);
+}
+
+std::string AsyncCheckpointManager::safe_loadpath(const std::string& path) {
+  if (!path.ends_with(kIndexName)) return path;
+  return path.substr(0, path.size() - kIndexName.size());
+}
+
+}  // namespace cairn::inline manager

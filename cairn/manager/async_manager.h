@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// `AsyncCheckpointManager`: saves and loads single checkpoints, the saves in the background, with
+// the names and arguments of the reference system.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/async/mutex.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/save/save_async.h"
+
+namespace cairn::inline manager {
+
+/// What a save does while the one before it is on its way.
+enum class WhileSaving : std::uint8_t {
+  kWait,    ///< it begins when that one has ended
+  kRefuse,  ///< `unavailable` (manager/busy)
+  kQueue,   ///< its arrays are copied at once, as far as staging memory goes; it is written then
+};
+
+struct AsyncManagerOptions {
+  std::optional<bool> enable = {};        ///< false: saves write nothing and say so in the log
+  std::optional<DType> float_dtype = {};  ///< floats are saved as this type; nothing: as they are
+  bool verbose = false;                   ///< each save tells the log what it does
+  bool enable_validation = false;         ///< SHA-256 is stored by saves and checked by loads
+  bool enable_compression = false;        ///< of zarr2 chunks; safetensors has none: no effect
+  bool use_tensorstore = true;            ///< zarr2 as JAX reads it; false: safetensors
+  /// Saves return when they are committed. The environment's CAIRN_BLOCKING_SAVES=1 says so too.
+  bool blocking = false;
+  WhileSaving while_saving = WhileSaving::kWait;
+  std::uint64_t shard_size = 5 * kGiB;  ///< largest safetensors part
+};
+
+/// Gets the path when the checkpoint is committed; in the background.
+using SavedCallback = std::function<void(const std::string& path)>;
+
+struct SaveTreeOptions {
+  std::string prefix = {};
+  /// Replaces each array before it is saved: what gathers it, or says that it need not be.
+  LeafCallback gather_fns = {};
+  std::optional<DType> float_dtype = {};  ///< for this save
+  Json metadata = {};                     ///< the user's; an object, or null
+  Json extras = {};                       ///< the user's; an object, or null
+  SavedCallback callback = {};
+  bool write_index = true;
+  std::optional<std::int64_t> step = {};
+  // What a run adds.
+  std::string run_id = {};
+  std::optional<std::string> mark = {};  ///< text of metadata.json
+  CommitGuard guard = {};
+  std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
+};
+
+/// Threading: safe; with several ranks, one caller at a time and the same calls on all of them.
+/// Destroyed with saves on their way: they go on.
+///
+/// An error of a save stays with its handle; it is also the answer of the next call here that saves
+/// or waits or checks, whichever is first, once. A save that is answered so has not begun.
+class AsyncCheckpointManager {
+ public:
+  AsyncCheckpointManager(AsyncManagerOptions options, std::shared_ptr<Runtime> runtime);
+
+  const AsyncManagerOptions& options() const { return options_; }
+  Runtime& runtime() const { return *runtime_; }
+
+  /// Returns as save_async() does. A prefix that is there is replaced whole.
+  Result<SaveHandle> save_tree(const Tree& tree, const std::string& path,
+                               const SaveTreeOptions& options = {});
+  /// The same under its other name.
+  Result<SaveHandle> save(const Tree& tree, const std::string& path,
+                          const SaveTreeOptions& options = {}) {
+    return save_tree(tree, path, options);
+  }
+  /// As save_tree(), with a prefix. `invalid_argument` (save/no-prefix) without.
+  Result<SaveHandle> save_pytree(const Tree& tree, const std::string& path,
+                                 const SaveTreeOptions& options);
+  /// Several prefixes, one decision; `options.prefix` is not looked at.
+  Result<SaveHandle> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
+                                     const SaveTreeOptions& options = {});
+
+  /// cairn::load(), with SHA-256 checked if the manager validates.
+  Result<Loaded> load(const std::string& path, LoadOptions options = {});
+  /// The same of a prefix; rules, shardings and callback see keys with the prefix in front.
+  /// `invalid_argument` (load/no-prefix) without one.
+  Result<Loaded> load_pytree(const std::string& path, LoadOptions options);
+  /// Arrays whose key begins with `prefix_filter`, of safetensors files as of any other layout.
+  Result<Loaded> load_tree_parallel(const std::string& path, const std::string& prefix_filter = "",
+                                    LoadOptions options = {});
+
+  /// All saves are committed or have failed.
+  Result<void> wait_until_finished();
+  /// Of those that have ended.
+  Result<void> check_for_errors();
+  /// On their way, oldest first.
+  std::vector<SaveHandle> saves_in_flight() const;
+
+  /// SHA-256 of the elements in C order, as hex.
+  static Result<std::string> compute_checksum(const Array& array);
+  /// Is it a directory with the reference system's index, or that index? False for what does not
+  /// exist.
+  static bool is_tensorstore(const std::string& path);
+  /// The path, without the name of an index at its end.
+  static std::string safe_loadpath(const std::string& path);
+
+ private:
+  Result<SaveHandle> begin_save(std::vector<NamedTree> trees, const std::string& path,
+                                const SaveTreeOptions& options);
+  Result<std::optional<SaveHandle>> make_way();
+  SaveOptions save_options(const SaveTreeOptions& options) const;
+  std::optional<Error> take_error();
+
+  const AsyncManagerOptions options_;
+  const std::shared_ptr<Runtime> runtime_;
+  mutable Mutex mutex_;
+  std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose end nobody has seen yet
+};
+
+}  // namespace cairn::inline manager
