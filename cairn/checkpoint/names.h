@@ -20,6 +20,8 @@ constexpr std::string_view kPinName = ".cairn-pin";
 /// Of a run directory: who owns it, and the lock under which that changes and saves are decided.
 constexpr std::string_view kOwnerName = ".cairn-owner.json";
 constexpr std::string_view kRunLockName = ".cairn-run-lock";
+/// In a run directory: somebody asks for a save.
+constexpr std::string_view kRequestName = ".cairn-request.json";
 /// An attempt is the directory ".cairn-<attempt id>".
 constexpr std::string_view kAttemptPrefix = ".cairn-";
 /// The stored layouts, as `layout` in manifests and on the command line.

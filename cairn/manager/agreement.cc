@@ -41,4 +41,29 @@ Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& ru
   return {};
 }
 
+Result<std::string> hear(const Result<std::string>& said, std::string_view phase,
+                         Runtime& runtime) {
+  if (runtime.ranks() == 1) return said;
+  std::string message;
+  if (runtime.rank() == 0) {
+    message = dump_json(said ? Json(Json::Object{{"said", *said}})
+                             : Json(Json::Object{{"failure", error_to_json(said.error())}}));
+  }
+  CAIRN_TRY_ASSIGN(const Buffer heard,
+                   runtime.coordinator()->broadcast(as_bytes(message), phase,
+                                                    Deadline::in(kPatience, runtime.clock())));
+  const auto json = parse_json(as_text(heard.bytes()), {});
+  const Json* failure = json ? json->find("failure") : nullptr;
+  if (failure != nullptr) {
+    if (runtime.rank() == 0) return said;
+    if (auto error = error_from_json(*failure)) return std::move(*error).in("rank 0");
+  }
+  const Json* text = json ? json->find("said") : nullptr;
+  if (text == nullptr || text->text() == nullptr) {
+    return Error(Code::kInternal, "run/bad-message",
+                 "rank 0 said something that this version does not understand");
+  }
+  return *text->text();
+}
+
 }  // namespace cairn::inline manager

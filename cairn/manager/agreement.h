@@ -2,6 +2,7 @@
 // What the ranks of a job decide together in the foreground.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "cairn/checkpoint/runtime.h"
@@ -11,5 +12,8 @@ namespace cairn::inline manager {
 /// Fine if it is on every rank; else on every rank the error of the lowest one that has any, with
 /// its number. Two messages where there are several ranks, none where there is one.
 Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime);
+
+/// What rank 0 says, on every rank; what the others say is not looked at. One message.
+Result<std::string> hear(const Result<std::string>& said, std::string_view phase, Runtime& runtime);
 
 }  // namespace cairn::inline manager

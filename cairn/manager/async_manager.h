@@ -66,7 +66,7 @@ class AsyncCheckpointManager {
   AsyncCheckpointManager(AsyncManagerOptions options, std::shared_ptr<Runtime> runtime);
 
   const AsyncManagerOptions& options() const { return options_; }
-  Runtime& runtime() const { return *runtime_; }
+  const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
 
   /// Returns as save_async() does. A prefix that is there is replaced whole.
   Result<SaveHandle> save_tree(const Tree& tree, const std::string& path,

@@ -74,7 +74,7 @@ TEST_F(Manager, SavesTheLayoutThatIsAskedFor) {
   EXPECT_EQ(difference(tree_of(1), must(make().load(path_)).tree), "");
   must(make({.use_tensorstore = false}).save(tree_of(1), dir_ / "s"));
   EXPECT_FALSE(AsyncCheckpointManager::is_tensorstore(dir_ / "s"));
-  EXPECT_EQ(must(open_checkpoint(dir_ / "s", make().runtime())).kind, "cairn safetensors");
+  EXPECT_EQ(must(open_checkpoint(dir_ / "s", *make().runtime())).kind, "cairn safetensors");
 }
 
 TEST_F(Manager, WritesNothingWhenItIsSwitchedOff) {
@@ -119,7 +119,7 @@ TEST_F(Manager, ValidatesBothLayouts) {
     auto manager = make({.enable_validation = true, .use_tensorstore = zarr});
     must(manager.save(tree_of(1), path));
     must(manager.load(path));
-    const auto opened = must(open_checkpoint(path, manager.runtime()));
+    const auto opened = must(open_checkpoint(path, *manager.runtime()));
     for (const ManifestArray& array : opened.prefixes.front().manifest.arrays)
       EXPECT_EQ(array.sha256.size(), 64U);
   }
@@ -158,7 +158,7 @@ TEST_F(Manager, KeepsWhatTheUserAdds) {
   EXPECT_EQ(loaded.extras.find("epoch")->integral(), 3);
   must(manager.wait_until_finished());
   EXPECT_EQ(told, path_ + " committed");
-  EXPECT_EQ(must(open_checkpoint(path_, manager.runtime())).record->step, 7);
+  EXPECT_EQ(must(open_checkpoint(path_, *manager.runtime())).record->step, 7);
 }
 
 TEST_F(Manager, RefusesAPytreeWithoutAPrefix) {
@@ -191,7 +191,7 @@ TEST_F(Manager, SavesSeveralPrefixesAsOne) {
   auto manager = make();
   must(manager.save_checkpoint({{"model", tree_of(1)}, {"optimizer", tree_of(5)}}, path_));
   EXPECT_EQ(difference(tree_of(5), must(manager.load(path_, {.prefix = "optimizer"})).tree), "");
-  EXPECT_EQ(must(open_checkpoint(path_, manager.runtime())).record->generation, 1U);
+  EXPECT_EQ(must(open_checkpoint(path_, *manager.runtime())).record->generation, 1U);
 }
 
 // Errors. -----------------------------------------------------------------------------------------
@@ -262,7 +262,7 @@ TEST_F(Manager, QueuesSavesWithinItsMemoryIfToldSo) {
   const Tree large = Tree::dict({{"w", array_of(3, DType::kFloat32, {512, 1024})}});
   for (const std::string name : {"d", "e", "f", "g"}) must(manager.save(large, dir_ / name));
   must(manager.wait_until_finished());
-  EXPECT_LE(manager.runtime().staging().peak(), 4 * kMiB);
+  EXPECT_LE(manager.runtime()->staging().peak(), 4 * kMiB);
   EXPECT_EQ(difference(large, must(manager.load(dir_ / "g")).tree), "");
 }
 

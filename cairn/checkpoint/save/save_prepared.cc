@@ -115,20 +115,19 @@ class DirectorySave final : public SaveSteps {
 
   Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
     CAIRN_TRY(sync_path(runtime_.file_system(), made_));
-    CAIRN_TRY_ASSIGN(const auto attempt,
-                     Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
-                                    attempt_options(trees_, options_, 1)));
-    CAIRN_TRY(open_writers(writers_, {.data = &attempt->data()}));
+    CAIRN_TRY_ASSIGN(attempt_, Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
+                                              attempt_options(trees_, options_, 1)));
+    CAIRN_TRY(open_writers(writers_, {.data = &attempt_->data()}));
     enter(options_, "writing");
     CAIRN_TRY(write());
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
     CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_));
     enter(options_, "committing");
     CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
-                                                 *attempt, options_));
+                                                 *attempt_, options_));
     finished.report.path = path_;
     finished.report.written_bytes = finished.report.stored_bytes;
-    CAIRN_TRY(attempt->commit(finished.request));
+    CAIRN_TRY(attempt_->commit(finished.request));
     return finished.report;
   }
 
@@ -138,7 +137,8 @@ class DirectorySave final : public SaveSteps {
   const SaveOptions options_;
   Runtime& runtime_;
   std::vector<std::string> made_;
-  Writers writers_;
+  std::unique_ptr<Attempt> attempt_;
+  Writers writers_;  // they write into the attempt's store
 };
 
 /// One file.
