@@ -130,7 +130,7 @@ Result<std::unique_ptr<SaveSteps>> plan_save(const std::vector<NamedTree>& trees
 
 Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
                                    const SaveOptions& options, Runtime& runtime) {
-  const InFlight here(path, runtime.rank());
+  wait_for_saves(path, runtime.rank());
   return [&]() -> Result<SaveReport> {
     CAIRN_TRY_ASSIGN(const auto steps, plan_save(trees, path, options, runtime));
     return save_now(*steps, options, runtime);
