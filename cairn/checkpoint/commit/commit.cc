@@ -58,9 +58,7 @@ Result<bool> is_indexed(const Directory& dest, const std::string& prefix) {
   CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kIndexName), kMaxEformerIndexBytes));
   if (!text) return false;
   const auto index = parse_eformer_index(*text);
-  if (!index) return false;
-  if (prefix.empty()) return index->arrays.has_value();
-  return std::ranges::find(index->prefixes, prefix, &IndexedPrefix::name) != index->prefixes.end();
+  return index && index->find(prefix) != nullptr;
 }
 
 /// Names in the destination that are about to be replaced must be a checkpoint's: ours by the

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own checkpoints: the record says which prefixes there are, each manifest says the rest.
+#include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +10,7 @@
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/format/zarr2/metadata.h"
 #include "cairn/storage/local/local_store.h"
 #include "cairn/tree/structure.h"
 
@@ -69,6 +72,88 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
   return prefix;
 }
 
+/// Is the array at this place still the one that the manifest speaks of, as far as can be seen
+/// without reading it?
+bool looks_the_same(storage::Store& store, const format::StoredArray& found,
+                    const ManifestArray& ours) {
+  const auto text = format::zarr2::dump_metadata(found);
+  const auto written = format::zarr2::dump_metadata(ours.stored);
+  if (!text || !written || *text != *written) return false;
+  for (std::uint64_t n = 0; n < found.chunk_count(); ++n) {
+    const auto info = store.stat(found.chunk_key(n));
+    if (!info || info->size != ours.sums.lengths()[n]) return false;
+  }
+  return true;
+}
+
+/// A client rewrote the list of a prefix after us: it says which arrays there are and where. What
+/// the manifest has of them stays where they look the same; its structure, if all leaves do.
+Result<void> follow_index(const Place& place, const std::vector<IndexedArray>& list,
+                          Runtime& runtime, OpenedPrefix& prefix) {
+  const std::string below = prefix_directory(prefix.name);
+  const bool own_directory =
+      prefix.store != place.store && std::ranges::all_of(list, [&](const IndexedArray& array) {
+        return array.path.starts_with(below + "/");
+      });
+  std::vector<std::string> directories;
+  for (const IndexedArray& array : list)
+    directories.push_back(own_directory ? array.path.substr(below.size() + 1) : array.path);
+  CAIRN_TRY_ASSIGN(OpenedPrefix found,
+                   open_directories(own_directory ? prefix.store : place.store,
+                                    own_directory ? "" : below, std::move(directories), runtime));
+  std::vector<ManifestArray>& arrays = found.manifest.arrays;
+  std::unordered_map<std::string, const ManifestArray*> ours;
+  const auto written = indexed_arrays(prefix.manifest);
+  for (std::size_t i = 0; i < written.size(); ++i)
+    ours.emplace(written[i].path, &prefix.manifest.arrays[i]);
+  CAIRN_TRY(for_each_index(runtime.executor(), arrays.size(), [&](std::size_t i) -> Result<void> {
+    const auto known = ours.find(list[i].path);
+    if (known == ours.end()) return {};
+    arrays[i].path = known->second->path;
+    if (!looks_the_same(*found.store, arrays[i].stored, *known->second)) return {};
+    format::StoredArray stored = std::move(arrays[i].stored);
+    arrays[i] = *known->second;
+    arrays[i].stored = std::move(stored);
+    return {};
+  }));
+  prefix.foreign = !std::ranges::equal(arrays, prefix.manifest.arrays, {}, &ManifestArray::path,
+                                       &ManifestArray::path);
+  if (prefix.foreign) prefix.manifest.structure = Json();
+  prefix.manifest.arrays = std::move(arrays);
+  prefix.store = std::move(found.store);
+  prefix.names.clear();
+  for (const IndexedArray& array : list) prefix.names.push_back(array.path);
+  return {};
+}
+
+/// Prefixes of ours whose lists in the index are not those that we wrote.
+Result<void> follow_changes(const Place& place, const Snapshot& snapshot, const EformerIndex& index,
+                            Runtime& runtime, Checkpoint& checkpoint) {
+  // While a decided attempt lies there, the index in place may be that of the save before.
+  if (std::ranges::find(snapshot.attempts, AttemptState::kDecided, &AttemptView::state) !=
+      snapshot.attempts.end()) {
+    return {};
+  }
+  for (OpenedPrefix& prefix : checkpoint.prefixes) {
+    const auto* list = index.find(prefix.name);
+    if (prefix.manifest.layout != kZarr2Layout || list == nullptr ||
+        *list == indexed_arrays(prefix.manifest)) {
+      continue;
+    }
+    CAIRN_TRY(follow_index(place, *list, runtime, prefix).in([&] {
+      return fmt::format("prefix '{}' as tensorstore_index.json has it", prefix.name);
+    }));
+    checkpoint.notes.push_back(fmt::format(
+        "prefix '{}': tensorstore_index.json was rewritten after the save, so its arrays are those "
+        "that it names; what is not as it was saved has no checksums",
+        prefix.name));
+  }
+  if (checkpoint.notes.empty()) return {};
+  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(runtime.file_system(), *place.directory));
+  if (now.version() == snapshot.version()) return {};
+  return Error(Code::kUnavailable, "checkpoint/changed", "it was saved again while it was opened");
+}
+
 void add_notes(const Snapshot& snapshot, Checkpoint& checkpoint) {
   for (const AttemptView& attempt : snapshot.attempts) {
     if (attempt.state == AttemptState::kDecided) continue;
@@ -97,7 +182,12 @@ Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& ru
     known.push_back(recorded.name);
     checkpoint.prefixes.push_back(std::move(prefix));
   }
-  CAIRN_TRY_ASSIGN(auto others, open_indexed(place, known, runtime));
+  CAIRN_TRY_ASSIGN(const auto index, read_index(place));
+  std::vector<OpenedPrefix> others;
+  if (index) {
+    CAIRN_TRY(follow_changes(place, snapshot, *index, runtime, checkpoint));
+    CAIRN_TRY_ASSIGN(others, open_indexed(place, *index, known, runtime));
+  }
   for (OpenedPrefix& other : others) {
     checkpoint.notes.push_back(
         fmt::format("prefix '{}' was written by another system: it has no checksums", other.name));

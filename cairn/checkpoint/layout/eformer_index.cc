@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {
 
@@ -64,6 +65,12 @@ void erase_member(Json& object, std::string_view name) {
 
 }  // namespace
 
+const std::vector<IndexedArray>* EformerIndex::find(std::string_view prefix) const {
+  if (prefix.empty()) return arrays ? &*arrays : nullptr;
+  const auto found = std::ranges::find(prefixes, prefix, &IndexedPrefix::name);
+  return found != prefixes.end() ? &found->arrays : nullptr;
+}
+
 Result<EformerIndex> parse_eformer_index(std::string_view text) {
   auto parsed = parse_json(text, kEformerIndexLimits);
   if (!parsed || parsed->object() == nullptr) {
@@ -91,6 +98,17 @@ Result<EformerIndex> parse_eformer_index(std::string_view text) {
     }
   }
   return index;
+}
+
+std::vector<IndexedArray> indexed_arrays(const Manifest& manifest) {
+  const std::string directory = prefix_directory(manifest.prefix);
+  std::vector<IndexedArray> arrays;
+  arrays.reserve(manifest.arrays.size());
+  for (const ManifestArray& array : manifest.arrays) {
+    arrays.push_back({join_path(directory, array.stored.key), array.stored.shape,
+                      std::string(dtype_name(array.stored.dtype))});
+  }
+  return arrays;
 }
 
 Json index_list(const std::vector<IndexedArray>& arrays) {

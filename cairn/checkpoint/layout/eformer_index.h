@@ -11,6 +11,7 @@
 
 #include "cairn/array/shape.h"
 #include "cairn/base/json.h"
+#include "cairn/checkpoint/manifest.h"
 
 namespace cairn::inline checkpoint {
 
@@ -24,6 +25,7 @@ struct IndexedArray {
   std::string path;  ///< directory below the checkpoint
   Shape shape;
   std::string dtype;  ///< JAX's name, as written
+  bool operator==(const IndexedArray&) const = default;
 };
 
 struct IndexedPrefix {
@@ -34,11 +36,17 @@ struct IndexedPrefix {
 struct EformerIndex {
   std::optional<std::vector<IndexedArray>> arrays;  ///< version 1, or a tree saved without prefix
   std::vector<IndexedPrefix> prefixes;
+
+  /// The list of a prefix (of the empty one: `arrays`); null if there is none.
+  const std::vector<IndexedArray>* find(std::string_view prefix) const;
 };
 
 /// Pure; hostile bytes. `corrupt`: index/bad-json, index/format (another `format`),
 /// index/bad-member, index/unsafe-path (a path that leaves the checkpoint), index/duplicate-path.
 Result<EformerIndex> parse_eformer_index(std::string_view text);
+
+/// What the index says of the arrays of a manifest.
+std::vector<IndexedArray> indexed_arrays(const Manifest& manifest);
 
 /// One prefix's list for the index.
 Json index_list(const std::vector<IndexedArray>& arrays);

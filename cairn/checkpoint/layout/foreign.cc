@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cairn/base/bytes.h"
-#include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/open.h"
@@ -26,22 +25,41 @@ std::vector<std::string> split_path(std::string_view path) {
   return parts;
 }
 
-/// Opens arrays by their directories; key paths are what follows `below` in them.
-Result<OpenedPrefix> open_directories(const Place& place, std::string name,
+std::vector<std::string> directories_of(const std::vector<IndexedArray>& arrays) {
+  std::vector<std::string> directories;
+  directories.reserve(arrays.size());
+  for (const IndexedArray& array : arrays) directories.push_back(array.path);
+  return directories;
+}
+
+std::string unchecked_note(std::string_view what) {
+  return fmt::format("{}: nothing could be checked but that it decodes", what);
+}
+
+}  // namespace
+
+Result<std::optional<EformerIndex>> read_index(const Place& place) {
+  if (!std::ranges::binary_search(place.files, std::string(kIndexName)))
+    return std::optional<EformerIndex>();
+  CAIRN_TRY_ASSIGN(const Buffer text,
+                   storage::read_all(*place.store, kIndexName, kMaxEformerIndexBytes));
+  CAIRN_TRY_ASSIGN(auto index, parse_eformer_index(as_text(text.bytes())));
+  return std::optional(std::move(index));
+}
+
+Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
                                       const std::string& below,
                                       std::vector<std::string> directories, Runtime& runtime) {
   OpenedPrefix prefix;
-  prefix.name = std::move(name);
   prefix.foreign = true;
-  prefix.store = place.store;
+  prefix.store = std::move(store);
   prefix.manifest.layout = kZarr2Layout;
-  prefix.manifest.prefix = prefix.name;
   prefix.manifest.arrays.resize(directories.size());
   CAIRN_TRY(
       for_each_index(runtime.executor(), directories.size(), [&](std::size_t i) -> Result<void> {
         const std::string& directory = directories[i];
         ManifestArray& array = prefix.manifest.arrays[i];
-        CAIRN_TRY_ASSIGN(array.stored, format::open_array(*place.store, directory).in([&] {
+        CAIRN_TRY_ASSIGN(array.stored, format::open_array(*prefix.store, directory).in([&] {
           return "array " + directory;
         }));
         const bool inside = directory == below || directory.starts_with(below + "/");
@@ -54,54 +72,28 @@ Result<OpenedPrefix> open_directories(const Place& place, std::string name,
   return prefix;
 }
 
-std::vector<std::string> directories_of(const std::vector<IndexedArray>& arrays) {
-  std::vector<std::string> directories;
-  directories.reserve(arrays.size());
-  for (const IndexedArray& array : arrays) directories.push_back(array.path);
-  return directories;
-}
-
-Result<std::optional<EformerIndex>> read_index(const Place& place) {
-  if (!std::ranges::binary_search(place.files, std::string(kIndexName)))
-    return std::optional<EformerIndex>();
-  CAIRN_TRY_ASSIGN(const Buffer text,
-                   storage::read_all(*place.store, kIndexName, kMaxEformerIndexBytes));
-  CAIRN_TRY_ASSIGN(auto index, parse_eformer_index(as_text(text.bytes())));
-  return std::optional(std::move(index));
-}
-
-std::string unchecked_note(std::string_view what) {
-  return fmt::format("{}: nothing could be checked but that it decodes", what);
-}
-
-}  // namespace
-
-Result<std::vector<OpenedPrefix>> open_indexed(const Place& place,
+Result<std::vector<OpenedPrefix>> open_indexed(const Place& place, const EformerIndex& index,
                                                const std::vector<std::string>& known,
                                                Runtime& runtime) {
   std::vector<OpenedPrefix> prefixes;
-  CAIRN_TRY_ASSIGN(const auto index, read_index(place));
-  if (!index) return prefixes;
-  const auto is_known = [&](const std::string& name) {
-    return std::ranges::find(known, name) != known.end();
+  const auto add = [&](const std::string& name,
+                       const std::vector<IndexedArray>& arrays) -> Result<void> {
+    if (std::ranges::find(known, name) != known.end()) return {};
+    CAIRN_TRY_ASSIGN(auto prefix, open_directories(place.store, prefix_directory(name),
+                                                   directories_of(arrays), runtime));
+    prefix.name = prefix.manifest.prefix = name;
+    prefixes.push_back(std::move(prefix));
+    return {};
   };
-  if (index->arrays && !is_known("")) {
-    CAIRN_TRY_ASSIGN(auto prefix,
-                     open_directories(place, "", "", directories_of(*index->arrays), runtime));
-    prefixes.push_back(std::move(prefix));
-  }
-  for (const IndexedPrefix& indexed : index->prefixes) {
-    if (is_known(indexed.name)) continue;
-    CAIRN_TRY_ASSIGN(auto prefix,
-                     open_directories(place, indexed.name, prefix_directory(indexed.name),
-                                      directories_of(indexed.arrays), runtime));
-    prefixes.push_back(std::move(prefix));
-  }
+  if (index.arrays) CAIRN_TRY(add("", *index.arrays));
+  for (const IndexedPrefix& indexed : index.prefixes) CAIRN_TRY(add(indexed.name, indexed.arrays));
   return prefixes;
 }
 
 Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(auto prefixes, open_indexed(place, {}, runtime));
+  CAIRN_TRY_ASSIGN(const auto index, read_index(place));
+  if (!index) return std::optional<Checkpoint>();
+  CAIRN_TRY_ASSIGN(auto prefixes, open_indexed(place, *index, {}, runtime));
   if (prefixes.empty()) return std::optional<Checkpoint>();
   Checkpoint checkpoint;
   checkpoint.kind = "tensorstore index";
@@ -116,7 +108,7 @@ Result<std::optional<Checkpoint>> open_single_array(const Place& place, Runtime&
   }
   Checkpoint checkpoint;
   checkpoint.kind = "zarr2 array";
-  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place, "", "", {""}, runtime));
+  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place.store, "", {""}, runtime));
   checkpoint.prefixes.push_back(std::move(prefix));
   checkpoint.notes.push_back(unchecked_note("one array without a manifest"));
   return std::optional(std::move(checkpoint));
@@ -133,7 +125,7 @@ Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime&
   if (directories.empty()) return std::optional<Checkpoint>();
   Checkpoint checkpoint;
   checkpoint.kind = "zarr2 arrays";
-  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place, "", "", std::move(directories), runtime));
+  CAIRN_TRY_ASSIGN(auto prefix, open_directories(place.store, "", std::move(directories), runtime));
   checkpoint.prefixes.push_back(std::move(prefix));
   checkpoint.notes.push_back(unchecked_note("arrays without an index"));
   return std::optional(std::move(checkpoint));

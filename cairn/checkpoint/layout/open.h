@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cairn/checkpoint/checkpoint.h"
+#include "cairn/checkpoint/layout/eformer_index.h"
 
 namespace cairn::inline checkpoint {
 
@@ -30,10 +31,16 @@ Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runt
 Result<std::optional<Checkpoint>> open_safetensors(const Place& place, Runtime& runtime);
 Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime& runtime);
 
-/// Prefixes of tensorstore_index.json whose names are not in `known`.
-Result<std::vector<OpenedPrefix>> open_indexed(const Place& place,
+/// tensorstore_index.json, if it is there.
+Result<std::optional<EformerIndex>> read_index(const Place& place);
+/// Prefixes of an index whose names are not in `known`.
+Result<std::vector<OpenedPrefix>> open_indexed(const Place& place, const EformerIndex& index,
                                                const std::vector<std::string>& known,
                                                Runtime& runtime);
+/// zarr v2 arrays by their directories in a store; key paths are what follows `below` in them.
+Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
+                                      const std::string& below,
+                                      std::vector<std::string> directories, Runtime& runtime);
 
 /// One safetensors file: with the manifest inside it, or as foreign.
 Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,

@@ -64,17 +64,6 @@ std::string checkpoint_metadata(const PreparedTree& tree, bool with_arrays) {
   return dump_json(json, JsonStyle{.ascii = true, .python_spaces = true});
 }
 
-Json index_of(const Manifest& manifest) {
-  const std::string directory = prefix_directory(manifest.prefix);
-  std::vector<IndexedArray> arrays;
-  arrays.reserve(manifest.arrays.size());
-  for (const ManifestArray& array : manifest.arrays) {
-    arrays.push_back({join_path(directory, array.stored.key), array.stored.shape,
-                      std::string(dtype_name(array.stored.dtype))});
-  }
-  return index_list(arrays);
-}
-
 Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& writer,
                                   storage::Store& store, bool write_index) {
   CAIRN_TRY_ASSIGN(const std::string text, dump_manifest(tree.manifest));
@@ -85,7 +74,8 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
   prefix.record.manifest_bytes = text.size();
   prefix.record.manifest_sha256 = sha256_hex(as_bytes(text));
   prefix.record.entries = writer.entries();
-  if (write_index && tree.manifest.layout == kZarr2Layout) prefix.arrays = index_of(tree.manifest);
+  if (write_index && tree.manifest.layout == kZarr2Layout)
+    prefix.arrays = index_list(indexed_arrays(tree.manifest));
   return prefix;
 }
 
