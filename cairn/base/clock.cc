@@ -155,6 +155,19 @@ std::string format_timestamp(Clock::Wall time) {
                      clock.minutes().count(), clock.seconds().count(), clock.subseconds().count());
 }
 
+std::string format_local_timestamp(Clock::Wall time) {
+  const auto second = chrono::floor<chrono::seconds>(time);
+  const std::time_t count = second.time_since_epoch().count();
+  std::tm parts{};
+  ::localtime_r(&count, &parts);
+  std::string text =
+      fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                  parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+  const auto fraction = chrono::floor<chrono::microseconds>(time - second).count();
+  if (fraction != 0) text += fmt::format(".{:06}", fraction);
+  return text;
+}
+
 Result<Clock::Wall> parse_timestamp(std::string_view text) {
   if (const auto time = try_parse(text)) return *time;
   return Error(Code::kCorrupt, "clock/bad-timestamp",

@@ -28,6 +28,9 @@ Clock& system_clock();
 
 /// "2026-01-31T12:34:56.789012+00:00", always UTC, as the reference system writes time stamps.
 std::string format_timestamp(Clock::Wall time);
+/// "2026-01-31T13:34:56.789012", local time, the fraction left out when it is zero: as Python's
+/// datetime.now().isoformat(), in which the reference system marks the checkpoints of a run.
+std::string format_local_timestamp(Clock::Wall time);
 /// ISO 8601 with or without seconds, fraction and zone ("Z", "+01:00"); no zone means local time.
 /// `corrupt` (clock/bad-timestamp).
 Result<Clock::Wall> parse_timestamp(std::string_view text);

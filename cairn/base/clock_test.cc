@@ -92,6 +92,23 @@ TEST(Timestamp, WithoutAZoneIsLocalTime) {
   }
 }
 
+TEST(Timestamp, IsWrittenInLocalTimeAsPythonDoes) {
+  const struct {
+    const char* zone;
+    const char* utc;
+    const char* local;
+  } kTable[] = {
+      {"UTC0", "2026-01-31T12:00:00Z", "2026-01-31T12:00:00"},
+      {"XXX-5:30", "2026-01-31T23:30:00.25Z", "2026-02-01T05:00:00.250000"},
+      {"CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-31T10:00:00.000001Z", "2026-07-31T12:00:00.000001"},
+      {"EST5EDT,M3.2.0,M11.1.0", "1969-12-31T23:59:59.5Z", "1969-12-31T18:59:59.500000"},
+  };
+  for (const auto& row : kTable) {
+    const LocalZone zone(row.zone);
+    EXPECT_EQ(format_local_timestamp(*parse_timestamp(row.utc)), row.local) << row.zone;
+  }
+}
+
 TEST(Timestamp, RefusesWhatIsNoTime) {
   for (const char* text : {"",
                            "now",

@@ -88,6 +88,14 @@ Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest) {
   return attempts;
 }
 
+Result<void> finish_all_decided(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
+  for (const FoundAttempt& attempt : attempts) {
+    if (attempt.view.state == AttemptState::kDecided) CAIRN_TRY(finish_decided(dest, attempt));
+  }
+  return {};
+}
+
 Result<RecoveryReport> recover_locked(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
   RecoveryReport report;

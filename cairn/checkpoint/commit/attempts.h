@@ -24,6 +24,9 @@ struct FoundAttempt {
 /// writer is dead when nobody holds the lock on its attempt.json.
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest);
 
+/// REQUIRES: the lock is held. Finishes decided attempts, and touches no others.
+Result<void> finish_all_decided(const Directory& dest);
+
 /// REQUIRES: the lock is held. Finishes decided attempts, removes those of dead writers, abandoned
 /// ones in which no rank lives, and what is in the trash.
 Result<RecoveryReport> recover_locked(const Directory& dest);

@@ -2,13 +2,13 @@
 #include "cairn/checkpoint/commit/commit.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
 #include "cairn/checkpoint/commit/attempts.h"
+#include "cairn/checkpoint/commit/check_entries.h"
 #include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/names.h"
@@ -18,12 +18,8 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-std::string new_attempt_id() {
-  std::random_device random;
-  std::string id;
-  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", random());
-  return id;
-}
+/// So often a save bears that its directory is removed before it has begun.
+constexpr int kMostRemovals = 4;
 
 bool nests(std::string_view a, std::string_view b) {
   return a == b || (b.size() > a.size() && b.starts_with(a) && b[a.size()] == '/');
@@ -51,41 +47,6 @@ Result<Record> read_record(const Directory& dest) {
 std::string committed_by(const Record& record, std::string_view prefix) {
   const RecordPrefix* found = record.find(prefix);
   return found != nullptr ? found->attempt : std::string();
-}
-
-/// Does another system's index know the prefix? One that cannot be read knows nothing.
-Result<bool> is_indexed(const Directory& dest, const std::string& prefix) {
-  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kIndexName), kMaxEformerIndexBytes));
-  if (!text) return false;
-  const auto index = parse_eformer_index(*text);
-  return index && index->find(prefix) != nullptr;
-}
-
-/// Names in the destination that are about to be replaced must be a checkpoint's: ours by the
-/// record, or another system's by the index or by being safetensors files.
-Result<void> check_replaceable(const Directory& dest, const std::string& name,
-                               const std::string& prefix) {
-  CAIRN_TRY_ASSIGN(const bool there, dest.exists(name));
-  if (!there || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json"))
-    return {};
-  CAIRN_TRY_ASSIGN(const bool listed, is_indexed(dest, prefix));
-  if (listed) return {};
-  return Error(
-      Code::kAlreadyExists, "commit/foreign-entry",
-      fmt::format("{} exists and is no part of a checkpoint; nothing was touched: choose another "
-                  "prefix or directory, or move it away",
-                  dest.path_of(name)));
-}
-
-/// A link in the place of what we wrote was put there by somebody: neither it nor what it leads to
-/// is ours.
-Result<void> check_no_link(const Directory& dest, const std::string& name) {
-  const auto info = dest.stat(name);
-  if (!info || info->kind != storage::FileKind::kSymlink) return {};
-  return Error(Code::kFailedPrecondition, "commit/symlink",
-               fmt::format("{} is a symbolic link, and nothing is written or deleted through one; "
-                           "nothing was touched: save to the place it leads to, or remove it",
-                           dest.path_of(name)));
 }
 
 class FileAttempt final : public Attempt {
@@ -336,18 +297,35 @@ Result<void> check_prefixes(const std::vector<std::string>& prefixes) {
   return {};
 }
 
+using LockedDirectory = std::pair<Directory, DirectoryLock>;
+
+/// The directory, made if it is not there, and its lock. One that somebody removes meanwhile is
+/// made again.
+Result<LockedDirectory> open_locked(storage::FileSystem& fs, Clock& clock, const std::string& path,
+                                    std::chrono::nanoseconds timeout) {
+  for (int tries = 1;; ++tries) {
+    const auto locked = [&]() -> Result<LockedDirectory> {
+      CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, path, true));
+      CAIRN_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(dest, clock, timeout));
+      return LockedDirectory(std::move(dest), std::move(lock));
+    };
+    auto result = locked();
+    if (result || result.error().code() != Code::kNotFound || tries == kMostRemovals) return result;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& clock,
                                                 const std::string& path,
                                                 const AttemptOptions& options) {
   CAIRN_TRY(check_prefixes(options.prefixes));
-  CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, path, true));
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, clock, options.lock_timeout));
+  CAIRN_TRY_ASSIGN(const auto place, open_locked(fs, clock, path, options.lock_timeout));
+  const Directory& dest = place.first;
   CAIRN_TRY(recover_locked(dest));
   CAIRN_TRY_ASSIGN(const Record record, read_record(dest));
   AttemptFile file;
-  file.id = new_attempt_id();
+  file.id = new_id();
   file.writer = this_process();
   file.started = format_timestamp(clock.wall());
   file.run_id = options.run_id;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
@@ -77,6 +78,11 @@ Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool
   return Directory(fs, path, std::move(handle));
 }
 
+Result<Directory> Directory::open_below(const std::string& name) const {
+  CAIRN_TRY_ASSIGN(std::shared_ptr<File> handle, fs_->open(handle_.get(), name, kDirectory));
+  return Directory(*fs_, path_of(name), std::move(handle));
+}
+
 Result<storage::FileInfo> Directory::stat(const std::string& name) const {
   return fs_->stat(handle_.get(), name, false);
 }
@@ -127,6 +133,13 @@ Result<void> Directory::write_synced(const std::string& name, std::string_view c
   CAIRN_TRY(file->truncate(0));
   CAIRN_TRY(file->write_at(0, as_bytes(content)));
   return file->sync();
+}
+
+Result<void> Directory::replace(const std::string& name, const std::string& aside,
+                                std::string_view content) const {
+  CAIRN_TRY(write_synced(aside, content));
+  CAIRN_TRY(rename(aside, name));
+  return sync();
 }
 
 Result<void> Directory::make(const std::string& name) const {
@@ -188,16 +201,32 @@ Result<std::unique_ptr<File>> try_acquire(const Directory& directory, const std:
   return file;
 }
 
+Error gone(const Directory& directory) {
+  return Error(Code::kNotFound, "commit/directory-gone",
+               fmt::format("{} was removed or replaced meanwhile", directory.path()));
+}
+
+Result<void> check_found_by_path(const Directory& directory) {
+  CAIRN_TRY_ASSIGN(const auto mine, directory.stat("."));
+  const auto there = directory.fs().stat(nullptr, directory.path(), true);
+  if (!there && !is_missing(there.error())) return there.error();
+  const bool same = there && mine.inode == there->inode && mine.device == there->device;
+  return same ? Result<void>() : gone(directory);
+}
+
 }  // namespace
 
 Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& clock,
-                                             std::chrono::nanoseconds timeout) {
-  const std::string name(kLockName);
+                                             std::chrono::nanoseconds timeout,
+                                             std::string_view given) {
+  const std::string name(given);
   const auto deadline = clock.monotonic() + timeout;
   std::chrono::nanoseconds wait = std::chrono::milliseconds(1);
   while (true) {
-    CAIRN_TRY_ASSIGN(auto file, try_acquire(directory, name));
-    if (file) {
+    auto tried = try_acquire(directory, name);
+    if (!tried) return is_missing(tried.error()) ? gone(directory) : std::move(tried).error();
+    if (auto& file = *tried) {
+      CAIRN_TRY(check_found_by_path(directory));
       const ProcessName self = this_process();
       const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
       CAIRN_TRY(file->truncate(0));
@@ -224,6 +253,13 @@ ProcessName this_process() {
   std::ifstream boot("/proc/sys/kernel/random/boot_id");
   std::getline(boot, name.boot_id);
   return name;
+}
+
+std::string new_id() {
+  std::random_device random;
+  std::string id;
+  for (int i = 0; i < 4; ++i) id += fmt::format("{:08x}", random());
+  return id;
 }
 
 }  // namespace cairn::inline checkpoint

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cairn/base/clock.h"
+#include "cairn/checkpoint/names.h"
 #include "cairn/storage/local/file_system.h"
 
 namespace cairn::inline checkpoint {
@@ -22,6 +23,9 @@ class Directory {
   /// Makes it and its missing parents if `create`, each synced into its parent. `not_found`, or
   /// `failed_precondition` (fs/not-a-directory, fs/symlink).
   static Result<Directory> open(storage::FileSystem& fs, const std::string& path, bool create);
+
+  /// A directory in it; never through a link.
+  Result<Directory> open_below(const std::string& name) const;
 
   storage::FileSystem& fs() const { return *fs_; }
   const std::string& path() const { return path_; }
@@ -37,6 +41,9 @@ class Directory {
   Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) const;
   /// A new file with this content, synced; its name is not.
   Result<void> write_synced(const std::string& name, std::string_view content) const;
+  /// The file `name` has this content, or what it had before: written aside, renamed, all synced.
+  Result<void> replace(const std::string& name, const std::string& aside,
+                       std::string_view content) const;
   /// Each missing directory of the path `name`.
   Result<void> make(const std::string& name) const;
   Result<void> rename(const std::string& from, const std::string& to) const;
@@ -68,14 +75,17 @@ Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& 
 /// The parent of a relative path, "." for a plain name.
 std::string parent_name(const std::string& name);
 
-/// Held until destroyed. The lock is on the open file `.cairn-lock`, which is never unlinked; its
-/// text names the last holder.
+/// Held until destroyed. The lock is on the open file `name`, which is never unlinked; its text
+/// names the last holder.
 class DirectoryLock {
  public:
   /// `deadline_exceeded` (commit/lock-timeout) with the holder, `failed_precondition`
-  /// (commit/locks-unsupported).
+  /// (commit/locks-unsupported), `not_found` (commit/directory-gone) if the directory was moved
+  /// away meanwhile: whoever holds the lock of one that is found by its path owns what is found
+  /// there.
   static Result<DirectoryLock> acquire(const Directory& directory, Clock& clock,
-                                       std::chrono::nanoseconds timeout);
+                                       std::chrono::nanoseconds timeout,
+                                       std::string_view name = kLockName);
 
  private:
   explicit DirectoryLock(std::unique_ptr<storage::File> file) : file_(std::move(file)) {}
@@ -89,5 +99,8 @@ struct ProcessName {
   std::string boot_id;
 };
 ProcessName this_process();
+
+/// A name that nobody else makes: 32 random hex digits.
+std::string new_id();
 
 }  // namespace cairn::inline checkpoint

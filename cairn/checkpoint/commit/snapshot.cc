@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/snapshot.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cairn/base/sha256.h"
@@ -30,6 +31,9 @@ Result<void> add_decided(const Directory& dest, const FoundAttempt& attempt, Sna
   if (record) {
     CAIRN_TRY_ASSIGN(snapshot.record, parse_record(*record));
   }
+  // A removal takes the mark out; it may not have come so far.
+  if (std::ranges::find(attempt.outcome->out, kMarkName) != attempt.outcome->out.end())
+    snapshot.mark.reset();
   if (!attempt.outcome->mark) return {};
   CAIRN_TRY_ASSIGN(snapshot.mark, read_staged(dest, staged + std::string(kStagedMark),
                                               std::string(kMarkName), kMaxAttemptFileBytes));
