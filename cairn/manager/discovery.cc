@@ -11,27 +11,25 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/manager/mark.h"
+#include "cairn/manager/ownership.h"
 
 namespace cairn::inline manager {
 
 namespace {
 
 void read_mark(const std::string& text, RunEntry& entry) {
-  const auto mark = parse_json(text);
-  if (!mark || mark->object() == nullptr) {
-    entry.problem = "metadata.json is no JSON object";
+  auto mark = parse_mark(text);
+  if (!mark) {
+    entry.problem = mark.error().message();
     return;
   }
-  const Json* step = mark->find("step");
-  const Json* timestamp = mark->find("timestamp");
-  const Json* temporary = mark->find("is_temporary");
-  if (step != nullptr && step->integral()) entry.step = step->integral();
+  if (mark->step) entry.step = mark->step;
   if (!entry.step) entry.problem = "metadata.json has no step";
-  if (timestamp != nullptr && timestamp->text() != nullptr) {
-    entry.timestamp = *timestamp->text();
-    if (const auto time = parse_timestamp(entry.timestamp)) entry.time = *time;
-  }
-  entry.is_temporary = temporary != nullptr && temporary->boolean().value_or(false);
+  if (const auto time = parse_timestamp(mark->timestamp)) entry.time = *time;
+  entry.timestamp = std::move(mark->timestamp);
+  entry.is_temporary = mark->is_temporary;
+  entry.extra = std::move(mark->extra);
 }
 
 std::string last_component(const std::string& path) {
@@ -50,10 +48,21 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
     return entry;
   }
   const std::string index = path + "/" + std::string(kIndexName);
-  const bool nothing = !snapshot->record && !snapshot->mark && snapshot->attempts.empty();
+  // A removal leaves a record without prefixes where others' files stay.
+  const bool recorded = snapshot->record && !snapshot->record->prefixes.empty();
+  const bool nothing = !recorded && !snapshot->mark && snapshot->attempts.empty();
   if (nothing && !runtime.file_system().stat(nullptr, index, true)) return std::nullopt;
   entry.torn = snapshot->torn;
-  if (snapshot->record) entry.step = snapshot->record->step;
+  entry.busy = std::ranges::any_of(snapshot->attempts, [](const AttemptView& attempt) {
+    return attempt.state == AttemptState::kAlive;
+  });
+  entry.pinned = static_cast<bool>(
+      runtime.file_system().stat(nullptr, path + "/" + std::string(kPinName), false));
+  if (recorded) {
+    entry.ours = true;
+    entry.step = snapshot->record->step;
+    entry.run_id = snapshot->record->run_id;
+  }
   if (snapshot->mark) {
     entry.marked = true;
     read_mark(*snapshot->mark, entry);
@@ -64,13 +73,17 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
   return entry;
 }
 
-/// Why the newest candidate cannot be taken after all; empty: it can.
-std::string problem_of(const RunEntry& entry, Runtime& runtime) {
-  if (!entry.problem.empty()) return entry.problem;
-  const auto opened = open_checkpoint(entry.path, runtime);
-  if (!opened) return opened.error().message();
-  const auto whole = check_files(*opened, runtime);
-  return whole ? "" : whole.error().message();
+/// A run that began again in an old directory is behind what the old one left.
+void warn_of_other_run(const std::string& base, const RunEntry& latest, Runtime& runtime) {
+  const auto owner = find_owner(base, runtime);
+  if (!owner || !*owner || latest.run_id.empty()) return;
+  const std::string& run_id = (*owner)->file.run_id;
+  if (latest.run_id == run_id) return;
+  runtime.log(
+      LogLevel::kWarning, "discovery/other-run",
+      fmt::format("{} is the latest by its step, but run {} saved it, and the last job here "
+                  "was run {}: is that the one to resume?",
+                  latest.path, latest.run_id, run_id));
 }
 
 bool newer(const RunEntry& a, const RunEntry& b) {
@@ -99,6 +112,14 @@ Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime
   }
   std::ranges::sort(entries, newer);
   return entries;
+}
+
+std::string find_problem(const RunEntry& entry, Runtime& runtime) {
+  if (!entry.problem.empty()) return entry.problem;
+  const auto opened = open_checkpoint(entry.path, runtime);
+  if (!opened) return opened.error().message();
+  const auto whole = check_files(*opened, runtime);
+  return whole ? "" : whole.error().message();
 }
 
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {
@@ -133,8 +154,11 @@ Result<std::optional<std::string>> find_latest_checkpoint(const std::string& bas
   }
   for (const RunEntry& entry : *entries) {
     if (!entry.marked) continue;
-    const std::string problem = problem_of(entry, runtime);
-    if (problem.empty()) return std::optional(entry.path);
+    const std::string problem = find_problem(entry, runtime);
+    if (problem.empty()) {
+      warn_of_other_run(base, entry, runtime);
+      return std::optional(entry.path);
+    }
     runtime.log(LogLevel::kWarning, "discovery/skipped",
                 fmt::format("{} was skipped: {}", entry.path, problem));
   }

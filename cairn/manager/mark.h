@@ -22,8 +22,8 @@ struct Mark {
   Json extra = {};  ///< every other member, in order: an object, or null for none
 };
 
-/// Pure. Members of another type than expected count as absent,.
-/// `corrupt` (mark/bad-json) for what is no JSON object.
+/// Pure. Members of another type than expected count as absent. NaN and infinities, which Python
+/// writes, are read as null. `corrupt` (mark/bad-json) for what is no JSON object.
 Result<Mark> parse_mark(std::string_view text);
 /// As the reference system writes it: step, timestamp, is_temporary on one line; then the others.
 std::string dump_mark(const Mark& mark);

@@ -29,6 +29,8 @@ struct OwnerFile {
   std::int64_t process = 0;
   std::string boot_id;
   std::string time;  ///< when it became the owner
+
+  bool operator==(const OwnerFile&) const = default;
 };
 std::string dump_owner_file(const OwnerFile& owner);
 /// Pure. `corrupt` (owner/bad-file).

@@ -17,7 +17,6 @@
 
 #include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/manager/discovery.h"
-#include "cairn/manager/removal.h"
 
 namespace cairn::inline manager {
 
@@ -53,7 +52,7 @@ struct Verdict {
   RetentionEntry entry;
   bool keep = true;
   /// latest, pinned, busy, torn, damaged, foreign, unmarked, fixed, temporary, keep-last,
-  /// keep-every, best, no-rule, unwanted, max-bytes, min-free
+  /// keep-every, best, no-rule, unwanted, max-bytes, min-free; not-removed where that failed
   const char* rule = "";
   std::string reason;  ///< the same as a sentence
 };
@@ -74,6 +73,7 @@ Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool siz
 struct RetentionOptions {
   RetentionRules rules = {};
   bool dry_run = false;
+  bool sizes = false;  ///< find sizes even where no rule needs them
   CommitGuard guard = {};
 };
 Result<std::vector<Verdict>> apply_retention(const std::string& base,

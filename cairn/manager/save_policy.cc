@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/save_policy.h"
 
-#include <limits>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -70,7 +70,7 @@ std::optional<std::int64_t> SavePolicy::every_at(std::int64_t step) const {
 }
 
 SaveKind SavePolicy::decide(std::int64_t step, Clock::Wall now, bool force) {
-  if (now < seen_) last_time_ = moved_back(last_time_, span(now, seen_));
+  if (now < seen_) last_time_ = std::min(now, moved_back(last_time_, span(now, seen_)));
   seen_ = now;
   if (force) return SaveKind::kPermanent;
   if (step == 0) {

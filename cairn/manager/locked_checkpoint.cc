@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/manager/locked_checkpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/snapshot.h"
+#include "cairn/checkpoint/names.h"
+
+namespace cairn::inline manager {
+
+namespace {
+
+constexpr std::chrono::seconds kLockTimeout{60};
+
+Error outside(const Directory& base, const std::string& path) {
+  return Error(Code::kInvalidArgument, "removal/outside",
+               fmt::format("'{}' is no direct child of the run directory {}", path, base.path()));
+}
+
+Result<void> check_ours(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const Snapshot seen, take_snapshot(dest.fs(), dest.path()));
+  const bool record = seen.record && !seen.record->prefixes.empty();
+  if (record || !seen.attempts.empty()) return {};
+  // What is left of a save that had hardly begun.
+  CAIRN_TRY_ASSIGN(const auto names, dest.list());
+  if (std::ranges::find(names, kTrashName, &storage::DirEntry::name) != names.end()) return {};
+  if (names.size() == 1 && names.front().name == kLockName) return {};
+  return Error(Code::kFailedPrecondition, "removal/foreign",
+               fmt::format("{} was not saved by cairn, and is left alone", dest.path()));
+}
+
+}  // namespace
+
+Result<Directory> open_run(const std::string& base, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
+  return Directory::open(runtime.file_system(), uri.path, false);
+}
+
+Result<std::string> name_in_run(const Directory& base, const std::string& path) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  std::string plain = uri.path;
+  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
+  const std::size_t slash = plain.rfind('/');
+  std::string name = plain.substr(slash == std::string::npos ? 0 : slash + 1);
+  const std::string parent = slash == std::string::npos ? "."
+                             : slash == 0               ? "/"
+                                                        : plain.substr(0, slash);
+  if (name.empty() || name.front() == '.') return outside(base, path);
+  CAIRN_TRY_ASSIGN(const auto mine, base.stat("."));
+  const auto there = base.fs().stat(nullptr, parent, true);
+  if (!there || there->inode != mine.inode || there->device != mine.device)
+    return outside(base, path);
+  return name;
+}
+
+Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
+                                                        const std::string& name,
+                                                        const CommitGuard& guard, Clock& clock) {
+  CAIRN_TRY_ASSIGN(auto allowed, take_guard(guard));
+  CAIRN_TRY_ASSIGN(auto base_lock, DirectoryLock::acquire(base, clock, kLockTimeout));
+  const auto info = base.stat(name);
+  if (!info) {
+    if (info.error().code() == Code::kNotFound) return std::optional<LockedCheckpoint>();
+    return info.error();
+  }
+  if (info->kind == storage::FileKind::kSymlink) {
+    return Error(Code::kFailedPrecondition, "removal/symlink",
+                 fmt::format("{} is a symbolic link, and nothing is deleted through one",
+                             base.path_of(name)));
+  }
+  CAIRN_TRY_ASSIGN(Directory dest, base.open_below(name));
+  CAIRN_TRY(check_ours(dest));
+  CAIRN_TRY_ASSIGN(auto dest_lock, DirectoryLock::acquire(dest, clock, kLockTimeout));
+  return std::optional(LockedCheckpoint{std::move(allowed), std::move(base_lock), std::move(dest),
+                                        std::move(dest_lock)});
+}
+
+Result<void> move_to_trash(const Directory& base, const std::string& name) {
+  const std::string trash(kTrashName);
+  CAIRN_TRY(base.make(trash));
+  CAIRN_TRY(base.rename(name, trash + "/" + new_id()));
+  CAIRN_TRY(base.sync(trash));
+  return base.sync();
+}
+
+}  // namespace cairn::inline manager

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files of a checkpoint's directory are the checkpoint's, and which other people's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/record.h"
+
+namespace cairn::inline manager {
+
+/// The mark of a checkpoint that turned out to be torn.
+constexpr std::string_view kTornMarkName = "metadata.json.torn";
+
+struct OwnFiles {
+  std::vector<std::string> beside;  ///< files that belong to the checkpoint beside its entries
+  std::string other;                ///< the first that is nobody's we know; empty: there is none
+  /// The index lists arrays that no record names: other people's checkpoint is in it as well. Then
+  /// the index and what stands beside it are theirs.
+  bool shared = false;
+};
+
+/// A record without prefixes: nothing of ours but attempts and the mark is expected.
+Result<OwnFiles> find_own_files(const Directory& dest, const Record& record);
+
+}  // namespace cairn::inline manager
