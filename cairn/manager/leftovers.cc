@@ -31,7 +31,8 @@ Result<bool> is_empty(const Directory& dest) {
 Result<void> look_into(const Directory& directory, Place& place) {
   CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(directory));
   for (const FoundAttempt& attempt : attempts) {
-    if (attempt.view.state == AttemptState::kDead)
+    const AttemptState state = attempt.view.state;
+    if (state == AttemptState::kDead || state == AttemptState::kAbandoned)
       place.found.push_back({Leftover::Kind::kAttempt, directory.path_of(attempt.directory)});
   }
   const std::string trash(kTrashName);
@@ -106,8 +107,13 @@ Result<void> clean_place(const Directory& run, const Place& place, const CommitG
   return attempts ? clean_run(run, guard, runtime.clock()) : Result<void>();
 }
 
-void add_problem(const Error& error, std::vector<Leftover>& leftovers) {
-  for (Leftover& leftover : leftovers) leftover.problem = error.to_string();
+void add_problems(const Result<void>& cleaned, storage::FileSystem& fs, Place& place) {
+  for (Leftover& leftover : place.found) {
+    const bool kept = leftover.kind == Leftover::Kind::kAttempt &&
+                      fs.stat(nullptr, leftover.path, false).has_value();
+    if (!cleaned) leftover.problem = cleaned.error().to_string();
+    if (cleaned && kept) leftover.problem = "a rank that took part in it still lives";
+  }
 }
 
 }  // namespace
@@ -128,8 +134,7 @@ Result<std::vector<Leftover>> clean_leftovers(const std::string& base, const Com
   CAIRN_TRY_ASSIGN(auto places, find_debris(run));
   std::vector<Leftover> done;
   for (Place& place : places) {
-    if (const auto cleaned = clean_place(run, place, guard, runtime); !cleaned)
-      add_problem(cleaned.error(), place.found);
+    add_problems(clean_place(run, place, guard, runtime), run.fs(), place);
     std::ranges::move(place.found, std::back_inserter(done));
   }
   CAIRN_TRY_ASSIGN(const auto temporaries, find_temporaries(base, runtime));

@@ -15,7 +15,7 @@ namespace cairn::inline manager {
 /// What earlier saves and removals left in a run directory.
 struct Leftover {
   enum class Kind : std::uint8_t {
-    kAttempt,    ///< of a writer that died
+    kAttempt,    ///< of a writer that died or gave up
     kTrash,      ///< what is about to be deleted
     kTemporary,  ///< a temporary checkpoint that a newer good one has replaced
   };

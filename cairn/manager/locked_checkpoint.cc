@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit/snapshot.h"
+#include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline manager {
@@ -23,8 +23,9 @@ Error outside(const Directory& base, const std::string& path) {
 
 Result<void> check_ours(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const Snapshot seen, take_snapshot(dest.fs(), dest.path()));
+  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
   const bool record = seen.record && !seen.record->prefixes.empty();
-  if (record || !seen.attempts.empty()) return {};
+  if (record || !attempts.empty()) return {};
   // What is left of a save that had hardly begun.
   CAIRN_TRY_ASSIGN(const auto names, dest.list());
   if (std::ranges::find(names, kTrashName, &storage::DirEntry::name) != names.end()) return {};
