@@ -37,6 +37,7 @@ bench:  ## benchmarks, each against memcpy or the bare codec of the same run
 	cmake --build --preset bench --target cairn_benchmarks
 	@/usr/bin/python3 bench/report.py build/release/benchmarks $(BENCH_FLAGS)
 	@/usr/bin/python3 bench/leaves.py build/release/benchmarks/cairn_leaves build/bin/cairn $(BENCH_FLAGS)
+	@build/release/benchmarks/cairn_stall $(BENCH_FLAGS)
 	@/usr/bin/python3 bench/ranks.py build/release/benchmarks $(BENCH_FLAGS)
 
 fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n for another number)

@@ -29,7 +29,7 @@ std::optional<Error> parse(ByteSpan bytes) {
 Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime) {
   if (runtime.ranks() == 1) return mine;
   coord::Coordinator& coordinator = *runtime.coordinator();
-  const Deadline deadline = Deadline::in(kPatience, runtime.clock());
+  const Deadline deadline = Deadline::in(kPatience);
   CAIRN_TRY_ASSIGN(const auto said, coordinator.gather(as_bytes(dump(mine)), phase, deadline));
   std::string verdict;
   for (std::size_t rank = 0; rank < said.size() && verdict.empty(); ++rank) {
@@ -49,9 +49,8 @@ Result<std::string> hear(const Result<std::string>& said, std::string_view phase
     message = dump_json(said ? Json(Json::Object{{"said", *said}})
                              : Json(Json::Object{{"failure", error_to_json(said.error())}}));
   }
-  CAIRN_TRY_ASSIGN(const Buffer heard,
-                   runtime.coordinator()->broadcast(as_bytes(message), phase,
-                                                    Deadline::in(kPatience, runtime.clock())));
+  CAIRN_TRY_ASSIGN(const Buffer heard, runtime.coordinator()->broadcast(as_bytes(message), phase,
+                                                                        Deadline::in(kPatience)));
   const auto json = parse_json(as_text(heard.bytes()), {});
   const Json* failure = json ? json->find("failure") : nullptr;
   if (failure != nullptr) {

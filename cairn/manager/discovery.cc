@@ -11,6 +11,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
 
@@ -97,6 +98,7 @@ bool newer(const RunEntry& a, const RunEntry& b) {
 
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
+  wait_for_saves(base, runtime.rank());
   storage::FileSystem& fs = runtime.file_system();
   CAIRN_TRY_ASSIGN(
       const auto directory,
@@ -145,14 +147,19 @@ Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {
   return {};
 }
 
-Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
-                                                          Runtime& runtime) {
+Result<std::optional<std::string>> find_latest_checkpoint(
+    const std::string& base, Runtime& runtime, const std::optional<std::string>& older_than) {
   auto entries = list_run(base, runtime);
   if (!entries) {
     if (entries.error().code() == Code::kNotFound) return std::optional<std::string>();
     return std::move(entries).error();
   }
-  for (const RunEntry& entry : *entries) {
+  auto from = entries->begin();
+  if (older_than) {
+    from = std::ranges::find(*entries, *older_than, &RunEntry::path);
+    if (from != entries->end()) ++from;
+  }
+  for (const RunEntry& entry : std::ranges::subrange(from, entries->end())) {
     if (!entry.marked) continue;
     const std::string problem = find_problem(entry, runtime);
     if (problem.empty()) {

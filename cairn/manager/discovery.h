@@ -45,11 +45,12 @@ std::string find_problem(const RunEntry& entry, Runtime& runtime);
 /// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
 
-/// Path of the newest marked checkpoint that opens and is whole; nothing if there is none or the
-/// base does not exist. What was skipped is said through the log (discovery/skipped), and so is a
-/// latest one that another run saved than the one that owned the directory last
-/// (discovery/other-run).
-Result<std::optional<std::string>> find_latest_checkpoint(const std::string& base,
-                                                          Runtime& runtime);
+/// Path of the newest marked checkpoint that opens and is whole, of those after `older_than` if
+/// that is given; nothing if there is none or the base does not exist. What was skipped is said
+/// through the log (discovery/skipped), and so is a latest one that another run saved than the one
+/// that owned the directory last (discovery/other-run).
+Result<std::optional<std::string>> find_latest_checkpoint(
+    const std::string& base, Runtime& runtime,
+    const std::optional<std::string>& older_than = std::nullopt);
 
 }  // namespace cairn::inline manager

@@ -64,6 +64,16 @@ Error no_mark(const Directory& dest) {
                            dest.path()));
 }
 
+Result<void> check_idle(const Directory& dest, const Snapshot& snapshot) {
+  for (const AttemptView& attempt : snapshot.attempts) {
+    if (attempt.state != AttemptState::kAlive) continue;
+    return Error(Code::kFailedPrecondition, "mark/busy",
+                 fmt::format("process {} on {} saves into {}; try again when it is done",
+                             attempt.process, attempt.host, dest.path()));
+  }
+  return {};
+}
+
 /// The mark that stands there and may be replaced: every save in the checkpoint has ended, so that
 /// none of them, dying later, makes it look torn by a mark that it did not know.
 Result<std::string> settled_mark(const Directory& dest) {
@@ -74,12 +84,7 @@ Result<std::string> settled_mark(const Directory& dest) {
         Code::kFailedPrecondition, "mark/torn",
         fmt::format("a save into {} did not finish; nobody knows what is missing", dest.path()));
   }
-  for (const AttemptView& attempt : before.attempts) {
-    if (attempt.state != AttemptState::kAlive) continue;
-    return Error(Code::kFailedPrecondition, "mark/busy",
-                 fmt::format("process {} on {} saves into {}; try again when it is done",
-                             attempt.process, attempt.host, dest.path()));
-  }
+  CAIRN_TRY(check_idle(dest, before));
   CAIRN_TRY(recover_locked(dest));
   if (!before.mark) return no_mark(dest);
   return *before.mark;
@@ -149,6 +154,25 @@ Result<bool> promote(const std::string& path, Runtime& runtime) {
   CAIRN_TRY(dest.replace(std::string(kMarkName), kAside,
                          dump_json(json, JsonStyle{.ascii = true, .python_spaces = true})));
   return true;
+}
+
+Result<void> write_mark(const std::string& path, const Mark& mark, const CommitGuard& guard,
+                        Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard));
+  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
+  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
+  // What dead writers left would make the new mark look torn.
+  CAIRN_TRY(recover_locked(dest));
+  CAIRN_TRY_ASSIGN(const Snapshot now, snapshot_of(dest));
+  CAIRN_TRY(check_idle(dest, now));
+  Mark whole = mark;
+  const auto there = now.mark ? parse_mark(*now.mark) : Result<Mark>(Mark{});
+  if (there && there->extra.object() != nullptr) {
+    for (const auto& [name, value] : *there->extra.object()) {
+      if (whole.extra.find(name) == nullptr) whole.extra.set(name, value);
+    }
+  }
+  return dest.replace(std::string(kMarkName), kAside, dump_mark(whole));
 }
 
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "cairn/base/json.h"
+#include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/runtime.h"
 
 namespace cairn::inline manager {
@@ -38,6 +39,11 @@ std::optional<double> metric_of(const Json& extra, std::string_view name);
 /// of its mark stays. False: it was permanent already. `not_found` (mark/none) if it has no mark,
 /// `failed_precondition` (mark/torn) for the rest of a save that did not finish.
 Result<bool> promote(const std::string& path, Runtime& runtime);
+
+/// Marks a checkpoint whose saves have ended, under `guard` and its lock; members that another mark
+/// there has and `mark` has not stay. `failed_precondition` (mark/busy, mark/torn).
+Result<void> write_mark(const std::string& path, const Mark& mark, const CommitGuard& guard,
+                        Runtime& runtime);
 
 /// A pinned checkpoint is never removed, by nobody: neither by retention nor by name. The pin is a
 /// file of its own (`.cairn-pin`), so that it survives whoever rewrites the mark. Pinning again

@@ -62,7 +62,7 @@ class JointSave final : public SaveSteps {
         directory_(std::move(directory)),
         options_(std::move(options)),
         runtime_(runtime),
-        deadline_(Deadline::in(options_.timeout, runtime.clock())) {}
+        deadline_(Deadline::in(options_.timeout)) {}  // coordinators go by the machine's clock
 
   Result<void> begin() override {
     std::optional<TreeFingerprint> mine;

@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/manager/checkpointer.h"
+
+#include <atomic>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "cairn/async/background.h"
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/snapshot.h"
+#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/manager/agreement.h"
+#include "cairn/manager/mark.h"
+#include "cairn/manager/ownership.h"
+#include "cairn/manager/removal.h"
+#include "cairn/manager/run_cleaner.h"
+#include "cairn/manager/save_request.h"
+
+namespace cairn::inline manager {
+
+namespace {
+
+Result<void> check_object(const Json& json, std::string_view name) {
+  if (json.is_null() || json.object() != nullptr) return {};
+  return Error(Code::kInvalidArgument, "checkpointer/not-an-object",
+               fmt::format("{} must be a JSON object, not {}", name, json.kind_name()));
+}
+
+/// What the mark says beside step, time and kind.
+Json mark_members(const Json& extras, const Json& metrics) {
+  Json::Object members;
+  if (extras.object() != nullptr) {
+    for (const auto& [name, value] : *extras.object()) {
+      if (name != "step" && name != "timestamp" && name != "is_temporary" && name != "metrics")
+        members.emplace_back(name, value);
+    }
+  }
+  if (metrics.object() != nullptr) members.emplace_back("metrics", metrics);
+  return members.empty() ? Json() : Json(std::move(members));
+}
+
+/// Members of the mark join those of the user, who wins.
+void add_mark(const Json& mark, Json& extras) {
+  if (mark.object() == nullptr) return;
+  Json::Object joined = extras.object() != nullptr ? *extras.object() : Json::Object();
+  for (const auto& [name, value] : *mark.object()) {
+    if (extras.find(name) == nullptr) joined.emplace_back(name, value);
+  }
+  extras = Json(std::move(joined));
+}
+
+class RunCheckpointer final : public Checkpointer {
+ public:
+  RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
+      : options_(std::move(options)),
+        base_(std::move(base)),
+        manager_(options_.manager),
+        runtime_(*manager_->runtime()),
+        policy_(std::move(policy)),
+        cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())) {
+    if (options_.watch_requests && runtime_.rank() == 0) watcher_.emplace(base_, runtime_);
+  }
+
+  Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
+                                            const StepOptions& options) override {
+    CAIRN_TRY_ASSIGN(const Decision decision, decide(step, options.force));
+    if (decision.kind == SaveKind::kNone) return std::optional<SaveHandle>();
+    const Saving saving{.step = step,
+                        .is_temporary = decision.kind == SaveKind::kTemporary,
+                        .extras = options.extras,
+                        .metrics = options.metrics,
+                        .mesh = options.mesh,
+                        .callbacks = options.true_callbacks};
+    const std::string path = base_ + "/" + fmt::format("run-{}", step);
+    if (!trees) return save_by_callbacks(path, saving);
+    CAIRN_TRY_ASSIGN(const auto named, trees());
+    CAIRN_TRY_ASSIGN(auto handle, save(named, path, saving, {}));
+    if (decision.stop) {
+      stop_ = true;
+      CAIRN_TRY(handle.wait(Deadline::in(options_.stop_timeout)));
+    }
+    return std::optional(std::move(handle));
+  }
+
+  Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
+                                     const SaveCheckpointOptions& options) override {
+    if (options.structured && options.prefix.empty()) {
+      return Error(Code::kInvalidArgument, "save/no-prefix",
+                   "a structured save needs a prefix, such as \"model\"");
+    }
+    CAIRN_TRY_ASSIGN(const std::string path, place(destination));
+    return save_one(tree, path, options);
+  }
+
+  Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
+                                 const SaveCheckpointOptions& options) override {
+    if (options.step) {
+      SaveCheckpointOptions structured = options;
+      structured.structured = true;
+      return save_checkpoint(
+          tree, destination.empty() ? fmt::format("run-{}", *options.step) : destination,
+          structured);
+    }
+    SaveTreeOptions how{.prefix = options.prefix,
+                        .float_dtype = options.dtype,
+                        .extras = options.extras,
+                        .write_index = options.write_index};
+    how.callback = [done = options.commit_callback](const std::string&) {
+      if (done) done();
+    };
+    return manager_->save_pytree(tree, destination.empty() ? base_ : destination, how);
+  }
+
+  Result<Loaded> load_checkpoint(const LoadCheckpointOptions& options) override {
+    if (options.structured && options.load.prefix.value_or("").empty()) {
+      return Error(Code::kInvalidArgument, "load/no-prefix",
+                   "a structured load needs the prefix that the tree was saved under");
+    }
+    CAIRN_TRY_ASSIGN(auto loaded, load_from(options, options.structured));
+    if (loaded) return *std::move(loaded);
+    return Error(Code::kNotFound, "run/no-checkpoint",
+                 fmt::format("there is no good checkpoint in {}", root_of(options)));
+  }
+
+  Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) override {
+    CAIRN_TRY_ASSIGN(auto loaded, load_from(options, true));
+    if (loaded) return loaded;
+    if (options.discover_raise) {
+      return Error(Code::kNotFound, "run/no-checkpoint",
+                   fmt::format("there is no good checkpoint in {}", root_of(options)));
+    }
+    // A tree that was saved without a step lies in the run directory itself.
+    LoadCheckpointOptions here = options;
+    here.discover_latest = false;
+    auto there = load_from(here, true);
+    const bool absent = !there && (there.error().code() == Code::kNotFound ||
+                                   there.error().reason() == "checkpoint/not-a-checkpoint");
+    return absent ? Result<std::optional<Loaded>>(std::optional<Loaded>()) : std::move(there);
+  }
+
+  Result<void> queue_checkpoint_removal(const std::string& path) override {
+    wait_for_saves(path, runtime_.rank());
+    if (runtime_.rank() > 0) return {};
+    CAIRN_TRY(cleaner_->remove(path, {.guard = guard()}));
+    cleaner_->empty_trash_later();
+    return {};
+  }
+
+  Result<void> wait_until_finished() override {
+    auto saved = manager_->wait_until_finished();
+    cleaner_->wait();
+    return saved;
+  }
+  Result<void> check_for_errors() override { return manager_->check_for_errors(); }
+  bool should_stop() const override { return stop_; }
+  AsyncCheckpointManager& manager() override { return *manager_; }
+  SavePolicy& policy() override { return policy_; }
+
+ private:
+  /// One save, by whatever call.
+  struct Saving {
+    std::optional<std::int64_t> step = {};
+    bool is_temporary = false;
+    Json extras = {};
+    Json metrics = {};
+    const Mesh* mesh = nullptr;
+    std::vector<CheckpointCallback> callbacks = {};
+  };
+
+  struct Decision {
+    SaveKind kind = SaveKind::kNone;
+    bool stop = false;
+  };
+
+  // Rank 0's, on every rank.
+  Result<Decision> decide(std::int64_t step, bool force) {
+    if (runtime_.ranks() == 1) return decide_here(step, force);
+    const auto mine = runtime_.rank() == 0 ? decide_here(step, force) : Result<Decision>({});
+    const auto said = mine ? Result<std::string>(
+                                 std::string{static_cast<char>('0' + static_cast<int>(mine->kind)),
+                                             static_cast<char>('0' + static_cast<int>(mine->stop))})
+                           : Result<std::string>(mine.error());
+    CAIRN_TRY_ASSIGN(const std::string heard, hear(said, fmt::format("step {}", step), runtime_));
+    return Decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
+  }
+
+  Result<Decision> decide_here(std::int64_t step, bool force) {
+    CAIRN_TRY(manager_->check_for_errors());
+    const bool asked = (watcher_ && watcher_->is_requested()) ||
+                       (options_.signals && options_.signals->is_requested());
+    const bool stop = options_.signals && options_.signals->should_stop();
+    return Decision{policy_.decide(step, runtime_.clock().wall(), force || asked), stop};
+  }
+
+  Result<std::string> place(const std::string& destination) const {
+    if (!is_safe_relative_path(destination)) {
+      return Error(Code::kInvalidArgument, "checkpointer/destination",
+                   fmt::format("'{}' is no name of a checkpoint in {}; give a relative path",
+                               destination, base_));
+    }
+    return base_ + "/" + destination;
+  }
+
+  CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
+
+  // The first save makes this process the owner of the run; rank 0's word counts.
+  Result<void> own(std::int64_t step) {
+    if (is_owner_) return {};
+    const auto taken = [&]() -> Result<std::string> {
+      if (runtime_.rank() > 0) return std::string();
+      const std::string& wanted = options_.run_id.empty() ? loaded_run_ : options_.run_id;
+      CAIRN_TRY_ASSIGN(owner_, RunOwner::take(base_, {wanted, options_.take_over}, runtime_));
+      notice_stale_run(step);
+      return owner_->run_id();
+    }();
+    CAIRN_TRY_ASSIGN(run_id_, hear(taken, "own the run", runtime_));
+    is_owner_ = true;
+    return {};
+  }
+
+  void notice_stale_run(std::int64_t step) {
+    const auto entries = list_run(base_, runtime_);
+    if (!entries) return;
+    if (const auto sentence = describe_stale_run(*entries, owner_->run_id(), step))
+      runtime_.log(LogLevel::kWarning, "checkpointer/stale-run", *sentence);
+  }
+
+  Json mark_of(const Saving& saving) const {
+    Mark mark = make_mark(saving.step.value_or(-1), saving.is_temporary, runtime_.clock().wall());
+    mark.extra = mark_members(saving.extras, saving.metrics);
+    return parse_json(dump_mark(mark)).value_or(Json());
+  }
+
+  Result<SaveHandle> save_one(const Tree& tree, const std::string& path,
+                              const SaveCheckpointOptions& options) {
+    Saving saving{.step = options.step,
+                  .is_temporary = options.is_temporary,
+                  .extras = options.extras,
+                  .metrics = options.metrics};
+    if (options.commit_callback) {
+      saving.callbacks.push_back(
+          [done = options.commit_callback](const std::string&, const Mesh*, const Json&) {
+            done();
+            return Result<void>();
+          });
+    }
+    return save({{options.prefix, tree}}, path, saving,
+                {.float_dtype = options.dtype, .write_index = options.write_index});
+  }
+
+  Result<SaveHandle> save(const std::vector<NamedTree>& trees, const std::string& path,
+                          const Saving& saving, SaveTreeOptions how) {
+    CAIRN_TRY(check_object(saving.extras, "extras"));
+    CAIRN_TRY(check_object(saving.metrics, "metrics"));
+    const std::int64_t step = saving.step.value_or(0);
+    CAIRN_TRY(own(step));
+    const Json mark = mark_of(saving);
+    how.extras = saving.extras;
+    how.metadata = mark;
+    how.step = saving.step;
+    how.run_id = run_id_;
+    how.mark = dump_json(mark, JsonStyle{.ascii = true, .python_spaces = true});
+    how.guard = guard();
+    how.committed = after_commit(path, saving, mark);
+    CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how));
+    take_note(step);
+    return handle;
+  }
+
+  void take_note(std::int64_t step) {
+    policy_.saved(step, runtime_.clock().wall());
+    if (watcher_) watcher_->answered();
+    if (options_.signals) options_.signals->answered();
+  }
+
+  // In the background; keeps what it needs, the checkpointer itself may be gone.
+  std::function<Result<void>(const SaveReport&)> after_commit(const std::string& path,
+                                                              const Saving& saving,
+                                                              const Json& mark) {
+    const bool leads = runtime_.rank() == 0;
+    RunCleaner::Saved saved{.path = path,
+                            .step = saving.step.value_or(0),
+                            .is_temporary = saving.is_temporary,
+                            .rules = options_.retention,
+                            .leftovers_too = options_.delete_old_temp_checkpoints,
+                            .guard = guard()};
+    const std::shared_ptr<const Mesh> mesh =
+        saving.mesh != nullptr ? std::make_shared<const Mesh>(*saving.mesh) : nullptr;
+    return [cleaner = cleaner_, saved = std::move(saved), leads, mesh, mark,
+            callbacks = saving.callbacks](const SaveReport& report) -> Result<void> {
+      for (const CheckpointCallback& callback : callbacks)
+        CAIRN_TRY(callback(saved.path, mesh.get(), mark));
+      if (leads) cleaner->clean_after(saved, report);
+      return {};
+    };
+  }
+
+  Result<std::optional<SaveHandle>> save_by_callbacks(const std::string& path,
+                                                      const Saving& saving) {
+    CAIRN_TRY(own(*saving.step));
+    const Json mark = mark_of(saving);
+    const auto done = [&]() -> Result<void> {
+      for (const CheckpointCallback& callback : saving.callbacks)
+        CAIRN_TRY(callback(path, saving.mesh, mark));
+      wait_for_saves(path, runtime_.rank());
+      return manager_->wait_until_finished();
+    }();
+    CAIRN_TRY(agree(done, "saves of callbacks", runtime_));
+    if (runtime_.rank() == 0) {
+      CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
+      CAIRN_TRY(write_mark(path, ours, guard(), runtime_));
+    }
+    take_note(*saving.step);
+    CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
+                           mark)(SaveReport{}));
+    return std::optional(SaveHandle::of_nothing(path));
+  }
+
+  std::string root_of(const LoadCheckpointOptions& options) const {
+    return options.path.empty() ? base_ : options.path;
+  }
+
+  Result<std::optional<Loaded>> load_from(const LoadCheckpointOptions& options, bool with_prefix) {
+    const std::string root = root_of(options);
+    if (!options.discover_latest) {
+      CAIRN_TRY_ASSIGN(auto loaded, load_one(root, options.load, with_prefix));
+      return std::optional(std::move(loaded));
+    }
+    std::vector<std::string> passed_over;
+    for (std::optional<std::string> before;;) {
+      CAIRN_TRY_ASSIGN(const std::string path, latest(root, before));
+      if (path.empty()) return std::optional<Loaded>();
+      auto loaded = load_one(path, options.load, with_prefix);
+      if (loaded) {
+        auto& notes = loaded->report.notes;
+        notes.insert(notes.end(), passed_over.begin(), passed_over.end());
+        return std::optional(*std::move(loaded));
+      }
+      if (!options.fallback || loaded.error().code() != Code::kCorrupt)
+        return std::move(loaded).error();
+      passed_over.push_back(
+          fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
+      runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
+      before = path;
+    }
+  }
+
+  // Rank 0 looks; "" for none.
+  Result<std::string> latest(const std::string& root, const std::optional<std::string>& before) {
+    const auto found = [&]() -> Result<std::string> {
+      if (runtime_.rank() > 0) return std::string();
+      CAIRN_TRY_ASSIGN(const auto path, find_latest_checkpoint(root, runtime_, before));
+      return path.value_or("");
+    }();
+    wait_for_saves(root, runtime_.rank());
+    return hear(found, "find the latest checkpoint", runtime_);
+  }
+
+  Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix) {
+    CAIRN_TRY_ASSIGN(auto loaded, with_prefix ? manager_->load_pytree(path, options)
+                                              : manager_->load(path, options));
+    const auto snapshot = take_snapshot(runtime_.file_system(), path);
+    if (!snapshot) return loaded;
+    if (snapshot->record) loaded_run_ = snapshot->record->run_id;
+    if (snapshot->mark) {
+      if (const auto mark = parse_json(*snapshot->mark)) add_mark(*mark, loaded.extras);
+    }
+    return loaded;
+  }
+
+  const CheckpointerOptions options_;
+  const std::string base_;
+  const std::shared_ptr<AsyncCheckpointManager> manager_;
+  Runtime& runtime_;
+  SavePolicy policy_;
+  const std::shared_ptr<RunCleaner> cleaner_;
+  std::optional<RequestWatcher> watcher_;
+  std::shared_ptr<RunOwner> owner_;  // rank 0's
+  bool is_owner_ = false;
+  bool stop_ = false;
+  std::string run_id_;
+  std::string loaded_run_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions options,
+                                                         std::shared_ptr<Runtime> runtime) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.base_path));
+  CAIRN_TRY(check_rules(options.retention));
+  CAIRN_TRY_ASSIGN(auto policy, SavePolicy::make(options.save_interval, options.step_policies,
+                                                 runtime->clock().wall()));
+  if (!options.manager) {
+    options.manager =
+        std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, std::move(runtime));
+  }
+  return std::unique_ptr<Checkpointer>(
+      std::make_unique<RunCheckpointer>(std::move(options), uri.path, std::move(policy)));
+}
+
+Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step, const Tree& tree,
+                                                        const StepOptions& options) {
+  return on_step(step, Trees([&]() -> Result<std::vector<NamedTree>> {
+                   return std::vector<NamedTree>{{"", tree}};
+                 }),
+                 options);
+}
+
+Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step,
+                                                        const StepOptions& options) {
+  return on_step(step, Trees(), options);
+}
+
+}  // namespace cairn::inline manager

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Checkpointer`: the checkpoints of a training run. It is asked at every step and saves when it is
+// time, in the background; finds the latest; removes what nobody needs any more.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/manager/async_manager.h"
+#include "cairn/manager/retention.h"
+#include "cairn/manager/save_policy.h"
+#include "cairn/manager/signal_watch.h"
+
+namespace cairn::inline manager {
+
+/// Gets the checkpoint's path, the mesh that on_step() was given, and what its mark says.
+using CheckpointCallback = std::function<Result<void>(const std::string& destination,
+                                                      const Mesh* mesh, const Json& metadata)>;
+
+struct CheckpointerOptions {
+  std::string base_path = {};  ///< the run directory; checkpoints are run-<step> in it
+  /// Time between temporary saves; nothing: there are none.
+  std::optional<std::chrono::nanoseconds> save_interval = {};
+  std::vector<CheckpointInterval> step_policies = {};
+  /// What saves and loads; null: one with default options. Its runtime's clock is the one that
+  /// counts.
+  std::shared_ptr<AsyncCheckpointManager> manager = {};
+  /// After the first save, temporary checkpoints and torn saves of earlier runs are removed.
+  bool delete_old_temp_checkpoints = true;
+  RetentionRules retention = {};  ///< applied after each save
+  std::string run_id = {};        ///< empty: that of the checkpoint that was loaded, or a new one
+  bool take_over = false;         ///< from a job that owns the run and lives
+  /// Looks every second whether somebody asks for a save (save_request.h).
+  bool watch_requests = true;
+  /// Signals that ask for a save, if the program wants that. After one that asks to stop, the save
+  /// is waited for, as long as `stop_timeout` says, before on_step() returns.
+  std::shared_ptr<SignalWatch> signals = {};
+  std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
+};
+
+struct StepOptions {
+  bool force = false;  ///< save, permanently
+  const Mesh* mesh = nullptr;
+  /// With trees: called once after the commit, in the background, on every rank. Without: called
+  /// before on_step() returns, and do the whole save themselves.
+  std::vector<CheckpointCallback> true_callbacks = {};
+  Json extras = {};   ///< an object, or null; stored with the checkpoint and in its mark
+  Json metrics = {};  ///< an object of numbers, or null; what RetentionRules::best_k looks at
+};
+
+struct SaveCheckpointOptions {
+  std::optional<std::int64_t> step = {};
+  bool is_temporary = false;
+  std::string prefix = {};
+  bool structured = false;  ///< needs a prefix
+  std::optional<DType> dtype = {};
+  Json extras = {};
+  Json metrics = {};
+  bool write_index = true;
+  std::function<void()> commit_callback = {};  ///< once after the commit, in the background
+};
+
+struct LoadCheckpointOptions {
+  LoadOptions load = {};
+  std::string path = {};        ///< empty: the run directory
+  bool discover_latest = true;  ///< false: the path itself is the checkpoint
+  /// The tree as it was saved; needs a prefix. See load_pytree() of the manager for keys.
+  bool structured = false;
+  /// If the latest turns out corrupt, take the next older good one; notes and log say which were
+  /// passed over, and why.
+  bool fallback = false;
+  /// load_pytree(): nothing there is an error; false: an empty answer.
+  bool discover_raise = true;
+};
+
+/// Threading: confined, but for what wait and check do; with several ranks the same calls on all of
+/// them. Destroyed with saves on their way: they go on, callbacks and removals included.
+class Checkpointer {
+ public:
+  /// `invalid_argument` as SavePolicy::make() and check_rules(). Reads nothing, writes nothing.
+  static Result<std::unique_ptr<Checkpointer>> make(CheckpointerOptions options,
+                                                    std::shared_ptr<Runtime> runtime);
+  virtual ~Checkpointer() = default;
+
+  /// Called when there is something to save.
+  using Trees = std::function<Result<std::vector<NamedTree>>()>;
+
+  /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock; with several
+  /// ranks that is one broadcast a step. The error of an earlier save is the answer here if nobody
+  /// has heard of it yet.
+  /// The first save takes the run directory: `failed_precondition` (run/owned) with host, process
+  /// and time of the job that has it; after a take-over, run/taken-over.
+  virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
+                                                    const StepOptions& options = {}) = 0;
+  Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Tree& tree,
+                                            const StepOptions& options = {});
+  /// Without a tree: the callbacks save. What they began is durable when it returns, and the mark
+  /// is written.
+  Result<std::optional<SaveHandle>> on_step(std::int64_t step, const StepOptions& options);
+
+  /// Into `destination` of the run directory, whatever the policies say; they take note of it.
+  virtual Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
+                                             const SaveCheckpointOptions& options = {}) = 0;
+  /// With a step: as save_checkpoint(), into `destination` or run-<step>. Without: into the path
+  /// `destination`, or the run directory itself, and without a mark.
+  virtual Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
+                                         const SaveCheckpointOptions& options) = 0;
+
+  /// The latest, or one that is named. `not_found` (run/no-checkpoint). The mark's members are
+  /// added to `extras` where it has none of the same name.
+  virtual Result<Loaded> load_checkpoint(const LoadCheckpointOptions& options = {}) = 0;
+  /// The same with load_pytree()'s meaning of keys. Nothing there and `discover_raise` false:
+  /// falls back to the run directory itself, or nothing.
+  virtual Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) = 0;
+
+  /// Hidden when it returns; its bytes go in the background. Errors of remove_checkpoint().
+  virtual Result<void> queue_checkpoint_removal(const std::string& path) = 0;
+
+  /// All saves are committed, callbacks have returned, and what was to be removed is.
+  virtual Result<void> wait_until_finished() = 0;
+  virtual Result<void> check_for_errors() = 0;
+
+  /// A signal asked rank 0 to stop, and on_step() has saved: leave the loop.
+  virtual bool should_stop() const = 0;
+
+  virtual AsyncCheckpointManager& manager() = 0;
+  virtual SavePolicy& policy() = 0;
+};
+
+}  // namespace cairn::inline manager

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saves because a signal came: a cluster that takes the machine back sends SIGTERM first. The
+// program opts in; nothing else in the library installs a handler.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "cairn/base/result.h"
+
+namespace cairn::inline manager {
+
+/// Watches signals from its making until it is destroyed, when the handlers that were there come
+/// back. One watch for a signal at a time. Threading: safe.
+class SignalWatch {
+ public:
+  struct Options {
+    std::vector<int> save = {};           ///< such as SIGUSR1: save and go on
+    std::vector<int> save_and_stop = {};  ///< such as SIGTERM: save, then the program should end
+  };
+  /// `invalid_argument` (signals/unknown), `failed_precondition` (signals/taken).
+  static Result<std::unique_ptr<SignalWatch>> make(const Options& options);
+  ~SignalWatch();
+  SignalWatch(const SignalWatch&) = delete;
+  SignalWatch& operator=(const SignalWatch&) = delete;
+
+  /// One came since the last answered().
+  bool is_requested() const;
+  void answered();
+  /// One of save_and_stop came, at any time.
+  bool should_stop() const;
+
+ private:
+  explicit SignalWatch(Options options);
+  struct Old;
+  const Options options_;
+  std::vector<Old> old_;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace cairn::inline manager
