@@ -63,6 +63,27 @@ struct ConvertArgs {
   std::optional<std::string> prefix = {};
   bool sha256 = false;
 };
+struct GcArgs {
+  std::string path;
+  std::optional<std::int64_t> keep_last = {};
+  std::optional<std::int64_t> keep_every = {};
+  std::optional<std::int64_t> best_k = {};
+  std::string metric = {};
+  std::string mode = "min";
+  std::string max_bytes = {};
+  std::string min_free = {};
+  bool dry_run = false;
+};
+struct PromoteArgs {
+  std::string path;
+};
+struct PinArgs {
+  std::string path;
+  std::string reason = {};
+};
+struct UnpinArgs {
+  std::string path;
+};
 struct DoctorArgs {
   std::string path = ".";
 };
@@ -78,6 +99,10 @@ int plan_command(const PlanArgs& args, const Terminal& terminal, Runtime& runtim
 int verify_command(const VerifyArgs& args, const Terminal& terminal, Runtime& runtime);
 int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtime);
 int convert_command(const ConvertArgs& args, const Terminal& terminal, Runtime& runtime);
+int gc_command(const GcArgs& args, const Terminal& terminal, Runtime& runtime);
+int promote_command(const PromoteArgs& args, const Terminal& terminal, Runtime& runtime);
+int pin_command(const PinArgs& args, const Terminal& terminal, Runtime& runtime);
+int unpin_command(const UnpinArgs& args, const Terminal& terminal, Runtime& runtime);
 int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& runtime);
 int completion_command(const CompletionArgs& args, const Terminal& terminal);
 

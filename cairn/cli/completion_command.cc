@@ -15,7 +15,7 @@ constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(ca
 _cairn() {
   local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
   if [[ $COMP_CWORD -eq 1 ]]; then
-    words="ls show cat stats plan verify diff convert doctor completion --help --version"
+    words="ls show cat stats plan verify diff convert gc promote pin unpin doctor completion --help --version"
   elif [[ $cur == -* ]]; then
     words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
   elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
@@ -46,6 +46,10 @@ verbs=(
   'verify:read everything and find damage'
   'diff:compare two checkpoints'
   'convert:another layout, type or split'
+  'gc:remove what no rule keeps'
+  'promote:temporary to permanent'
+  'pin:let nobody remove a checkpoint'
+  'unpin:let it go again'
   'doctor:what this file system can do'
   'completion:shell completion'
 )
@@ -57,7 +61,7 @@ fi
 )SH";
 
 constexpr std::string_view kFish = R"SH(# fish completion for cairn: cairn completion fish | source
-set -l verbs ls show cat stats plan verify diff convert doctor completion
+set -l verbs ls show cat stats plan verify diff convert gc promote pin unpin doctor completion
 complete -c cairn -n "not __fish_seen_subcommand_from $verbs" -f -a "$verbs"
 complete -c cairn -l json -d 'one JSON document on standard output'
 complete -c cairn -l help -d 'help'

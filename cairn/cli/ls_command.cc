@@ -22,6 +22,7 @@ struct Line {
   std::uint64_t bytes = 0;
   bool is_temporary = false;
   bool marked = false;
+  bool pinned = false;
   std::string problem;
 
   std::string prefix_text() const {
@@ -32,7 +33,9 @@ struct Line {
 
   std::string remark() const {
     if (!problem.empty()) return problem;
-    return is_temporary ? "temporary" : marked ? "" : "no mark: never taken as the latest";
+    if (!marked) return "no mark: never taken as the latest";
+    return fmt::format("{}{}{}", is_temporary ? "temporary" : "",
+                       is_temporary && pinned ? ", " : "", pinned ? "pinned" : "");
   }
 };
 
@@ -57,6 +60,7 @@ Line describe(const RunEntry& entry, Runtime& runtime) {
   line.time = entry.timestamp;
   line.is_temporary = entry.is_temporary;
   line.marked = entry.marked;
+  line.pinned = entry.pinned;
   line.problem = entry.problem;
   const auto opened = open_checkpoint(entry.path, runtime);
   if (opened) add_contents(*opened, line);
@@ -76,6 +80,7 @@ Json to_json(const Line& line) {
                       {"bytes", line.bytes},
                       {"is_temporary", line.is_temporary},
                       {"marked", line.marked},
+                      {"pinned", line.pinned},
                       {"problem", line.problem.empty() ? Json() : Json(line.problem)}};
 }
 

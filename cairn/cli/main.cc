@@ -156,6 +156,50 @@ void add_convert(CLI::App& app, Common& common, Action& action) {
   on_chosen(verb, action, args, convert_command);
 }
 
+void add_gc(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<GcArgs>();
+  CLI::App* verb = add_verb(
+      app, "gc", "remove checkpoints of a run that no rule keeps, and what jobs left", common);
+  verb->add_option("RUN", args->path, "a run directory")->required();
+  verb->add_option("--keep-last", args->keep_last, "keep so many of the newest");
+  verb->add_option("--keep-every", args->keep_every, "keep steps that this divides");
+  verb->add_option("--best-k", args->best_k, "keep so many of the best by --metric");
+  verb->add_option("--metric", args->metric, "name under \"metrics\" in metadata.json");
+  verb->add_option("--mode", args->mode, "min or max: which is better")
+      ->check(CLI::IsMember({"min", "max"}))
+      ->capture_default_str();
+  verb->add_option("--max-bytes", args->max_bytes,
+                   "remove more until all together have no more, such as 500GiB");
+  verb->add_option("--min-free", args->min_free,
+                   "remove more until so much of the disk is free, such as 50GiB");
+  verb->add_flag("--dry-run", args->dry_run, "only say what would be kept and removed, and why");
+  on_chosen(verb, action, args, gc_command);
+}
+
+constexpr const char* kOneCheckpointHelp = "one checkpoint directory";
+
+void add_promote(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<PromoteArgs>();
+  CLI::App* verb = add_verb(app, "promote", "make a temporary checkpoint a permanent one", common);
+  verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
+  on_chosen(verb, action, args, promote_command);
+}
+
+void add_pin(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<PinArgs>();
+  CLI::App* verb = add_verb(app, "pin", "let nobody remove a checkpoint", common);
+  verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
+  verb->add_option("--reason", args->reason, "why, for whoever wants to remove it");
+  on_chosen(verb, action, args, pin_command);
+}
+
+void add_unpin(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<UnpinArgs>();
+  CLI::App* verb = add_verb(app, "unpin", "let a pinned checkpoint go again", common);
+  verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
+  on_chosen(verb, action, args, unpin_command);
+}
+
 void add_doctor(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<DoctorArgs>();
   CLI::App* verb =
@@ -198,7 +242,7 @@ int run(int argc, char** argv) {
   Common common;
   Action action;
   for (const auto add : {add_ls, add_show, add_cat, add_stats, add_plan, add_verify, add_diff,
-                         add_convert, add_doctor}) {
+                         add_convert, add_gc, add_promote, add_pin, add_unpin, add_doctor}) {
     add(app, common, action);
   }
   add_completion(app, action);

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-VERBS = ["ls", "show", "cat", "stats", "plan", "verify", "diff", "convert", "doctor", "completion"]
+VERBS = ["ls", "show", "cat", "stats", "plan", "verify", "diff", "convert", "gc", "promote", "pin",
+         "unpin", "doctor", "completion"]
 
 
 def test_help_lists_every_verb(cairn):
