@@ -161,7 +161,7 @@ class Planner {
             fmt::format("no checkpoint has the metric '{}'", rules_.metric));
       } else if (std::ranges::find(best_, verdict) != best_.end()) {
         say(*verdict, true, "best",
-            fmt::format("one of the {} best by '{}'", *rules_.best_k, rules_.metric));
+            fmt::format("among the best {} by '{}'", *rules_.best_k, rules_.metric));
       }
     }
   }
