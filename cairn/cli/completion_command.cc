@@ -15,7 +15,8 @@ constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(ca
 _cairn() {
   local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
   if [[ $COMP_CWORD -eq 1 ]]; then
-    words="ls show cat stats plan verify diff convert gc promote pin unpin doctor completion --help --version"
+    words="ls show cat stats plan verify diff convert gc
+      promote pin unpin doctor completion --help --version"
   elif [[ $cur == -* ]]; then
     words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
   elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
