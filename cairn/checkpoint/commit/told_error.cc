@@ -17,10 +17,17 @@ std::optional<Code> code_from_name(std::string_view name) {
 }
 
 /// Reasons that keep their name on the way: those that callers of a job match on.
-constexpr const char* kKnownReasons[] = {
-    "ranks/late",          "ranks/died",          "ranks/gone",       "ranks/failed",
-    "save/ranks-disagree", "load/ranks-disagree", "storage/no-space", "load/checksum",
-    "run/owned",           "run/taken-over"};
+constexpr const char* kKnownReasons[] = {"ranks/late",
+                                         "ranks/died",
+                                         "ranks/gone",
+                                         "ranks/failed",
+                                         "save/ranks-disagree",
+                                         "load/ranks-disagree",
+                                         "reshard/ranks-disagree",
+                                         "storage/no-space",
+                                         "load/checksum",
+                                         "run/owned",
+                                         "run/taken-over"};
 
 /// What is told of an error that lists very much.
 constexpr std::size_t kLongestMessage = 8 * 1024;

@@ -38,8 +38,8 @@ struct LoadOptions {
   std::optional<Mesh> mesh = {};
   const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
   const ShardingTree* shardings = nullptr;          ///< by key path
-  /// With `shardings`: what it does not name is looked for elsewhere, as above; false: refused, with
-  /// every such leaf (load/unnamed-leaves).
+  /// With `shardings`: what it does not name is looked for elsewhere, as above; false: refused,
+  /// with every such leaf (load/unnamed-leaves).
   bool mismatch_allowed = true;
   /// Rules, shardings and the callback see key paths with the prefix in front of them.
   bool keys_with_prefix = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/load/sharding_tree.h"
 
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,9 +26,8 @@ Result<SpecTree> match(const PartitionRules& rules, const std::vector<KeyPath>& 
 
 std::string in_leaf(const KeyPath& path) { return "leaf " + path.text(); }
 
-using BoxMemory = std::function<Result<Array>(const Box&)>;
+}  // namespace
 
-// One memory for each box, however many devices of this rank hold it.
 Result<ShardedArray> make_sharded(DType dtype, const Shape& shape, const Sharding& sharding,
                                   int rank, const BoxMemory& memory) {
   CAIRN_TRY(sharding.check(shape));
@@ -40,8 +38,6 @@ Result<ShardedArray> make_sharded(DType dtype, const Shape& shape, const Shardin
   }
   return ShardedArray::make(dtype, shape, sharding, std::move(shards));
 }
-
-}  // namespace
 
 std::string rule_key(const KeyPath& path) {
   return fmt::format("{}", fmt::join(path.parts(), "/"));

@@ -2,6 +2,7 @@
 // Shardings of trees, as values: which leaf goes where, by key path.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,7 +54,13 @@ struct ShardAndGather {
 };
 Result<ShardAndGather> make_shard_and_gather_fns(const Mesh& mesh, const SpecTree& specs);
 
-/// An array as `rank` is to hold it, with memory for its boxes: each once, as a shard of the first
+/// An array as `rank` is to hold it, with what `memory` gives for each of its boxes: one for all of
+/// the rank's devices that hold it. `invalid_argument` as Sharding::check.
+using BoxMemory = std::function<Result<Array>(const Box&)>;
+Result<ShardedArray> make_sharded(DType dtype, const Shape& shape, const Sharding& sharding,
+                                  int rank, const BoxMemory& memory);
+
+/// The same with new memory: each once, as a shard of the first
 /// of its devices that hold it. An array that is not sharded is whole on every rank.
 /// `invalid_argument` as Sharding::check.
 Result<ShardedArray> allocate_sharded(DType dtype, const Shape& shape, const Sharding& sharding,

@@ -80,6 +80,12 @@ TreeFingerprint TreeFingerprint::of(const std::vector<PreparedTree>& trees,
   return print;
 }
 
+std::string sharding_fingerprint(const Sharding& sharding, const Shape& shape) {
+  Shardings shardings;
+  const std::string described = shardings.describe(sharding, shape);
+  return digest(described + "\n" + shardings.meshes());
+}
+
 Json TreeFingerprint::to_json() const {
   Json::Object object;
   for (const auto& [what, value] : parts_) object.emplace_back(what, value);

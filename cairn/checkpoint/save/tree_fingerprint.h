@@ -22,4 +22,7 @@ class TreeFingerprint {
   std::vector<std::pair<std::string, std::string>> parts_;  // what, digest
 };
 
+/// The same of one sharding of an array of this shape.
+std::string sharding_fingerprint(const Sharding& sharding, const Shape& shape);
+
 }  // namespace cairn::inline checkpoint
