@@ -34,7 +34,7 @@ FORBIDDEN = [
     (r"\b(sleep|sleep_for|sleep_until|usleep|nanosleep)\s*\(",
      "nobody sleeps but the clock", ("cairn/base/clock.cc",)),
     (r"\bstd::j?thread\b(?!::hardware_concurrency)",
-     "threads are made by the executor alone", ("cairn/async/executor.",)),
+     "threads are made by the room async alone", ("cairn/async/",)),
     (r"\bstd::async\b|\.detach\s*\(|\bthread_local\b", "not one of our concurrency primitives", ()),
     (r"\bstd::(recursive_|shared_|timed_)?mutex\b|\bstd::condition_variable\b",
      "use the annotated Mutex of async/mutex.h", ("cairn/async/mutex.h",)),

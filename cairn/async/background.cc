@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/async/background.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <iterator>
 #include <list>
@@ -14,8 +15,6 @@
 namespace cairn::inline async {
 
 namespace {
-
-thread_local bool in_background = false;
 
 class Background {
  public:
@@ -32,6 +31,12 @@ class Background {
     join_ended();
     const auto task = std::make_shared<Task>(std::move(work));
     if (!start(task)) call(*task);  // no more threads: the caller's must do
+  }
+
+  bool is_one_of_them(std::thread::id id) {
+    MutexLock lock(mutex_);
+    return std::ranges::any_of(threads_,
+                               [&](const Runner& runner) { return runner.thread.get_id() == id; });
   }
 
   void wait() {
@@ -53,7 +58,6 @@ class Background {
     const auto self = threads_.emplace(threads_.end());
     try {
       self->thread = std::jthread([this, self, task] {
-        in_background = true;
         call(*task);
         *task = {};
         MutexLock done(mutex_);
@@ -100,7 +104,9 @@ class Background {
 
 void run_in_background(Task work) { Background::of_this_process().run(std::move(work)); }
 
-bool is_background_thread() { return in_background; }
+bool is_background_thread() {
+  return Background::of_this_process().is_one_of_them(std::this_thread::get_id());
+}
 
 void wait_for_background() { Background::of_this_process().wait(); }
 

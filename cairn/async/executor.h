@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads. The only place in Cairn that makes them.
+// A pool of threads. `background.h` and `ticker.h` make some for other ends; nobody outside this
+// room does.
 #pragma once
 
 #include <cstddef>
