@@ -88,8 +88,20 @@ Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest) {
   return attempts;
 }
 
+namespace {
+
+// Whoever was here before may have been killed when it had buried its attempt and not yet synced.
+// After a power cut that would be there again, beside the next decided one, or with its trash
+// emptied.
+Result<std::vector<FoundAttempt>> find_lasting_attempts(const Directory& dest) {
+  CAIRN_TRY(dest.sync());
+  return find_attempts(dest);
+}
+
+}  // namespace
+
 Result<void> finish_all_decided(const Directory& dest) {
-  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
+  CAIRN_TRY_ASSIGN(const auto attempts, find_lasting_attempts(dest));
   for (const FoundAttempt& attempt : attempts) {
     if (attempt.view.state == AttemptState::kDecided) CAIRN_TRY(finish_decided(dest, attempt));
   }
@@ -97,7 +109,7 @@ Result<void> finish_all_decided(const Directory& dest) {
 }
 
 Result<RecoveryReport> recover_locked(const Directory& dest) {
-  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
+  CAIRN_TRY_ASSIGN(const auto attempts, find_lasting_attempts(dest));
   RecoveryReport report;
   for (const FoundAttempt& attempt : attempts) {
     if (attempt.view.state == AttemptState::kDecided) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cairn/base/sha256.h"
+#include "cairn/checkpoint/checkpoint.h"
 #include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/names.h"
 
@@ -65,9 +66,16 @@ std::string Snapshot::version() const {
   return text;
 }
 
-Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path) {
-  CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
-  CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
+namespace {
+
+Result<std::optional<Record>> record_in_place(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kRecordName), kMaxRecordBytes));
+  if (!text) return std::optional<Record>();
+  CAIRN_TRY_ASSIGN(auto record, parse_record(*text));
+  return std::optional(std::move(record));
+}
+
+Result<Snapshot> look_at(const Directory& dest, const std::vector<FoundAttempt>& attempts) {
   Snapshot snapshot;
   CAIRN_TRY_ASSIGN(snapshot.mark, dest.read(std::string(kMarkName), kMaxAttemptFileBytes));
   for (const FoundAttempt& attempt : attempts) {
@@ -75,15 +83,48 @@ Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path)
       CAIRN_TRY(add_decided(dest, attempt, snapshot));
   }
   if (!snapshot.record) {
-    CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kRecordName), kMaxRecordBytes));
-    if (text) {
-      CAIRN_TRY_ASSIGN(snapshot.record, parse_record(*text));
-    }
+    CAIRN_TRY_ASSIGN(snapshot.record, record_in_place(dest));
   }
   for (const FoundAttempt& attempt : attempts) {
     if (attempt.view.state == AttemptState::kAbandoned) continue;
     snapshot.torn = snapshot.torn || tears(attempt, snapshot);
     snapshot.attempts.push_back(attempt.view);
+  }
+  return snapshot;
+}
+
+/// How far everybody's saves have come, as far as that can make a mark or a writer seem missing.
+struct Progress {
+  std::uint64_t generation = 0;
+  std::vector<std::pair<std::string, AttemptState>> attempts;
+  bool operator==(const Progress&) const = default;
+};
+
+Result<Progress> progress_of(const Directory& dest, const std::vector<FoundAttempt>& attempts) {
+  Progress progress;
+  for (const FoundAttempt& attempt : attempts)
+    progress.attempts.emplace_back(attempt.view.id, attempt.view.state);
+  CAIRN_TRY_ASSIGN(const auto record, record_in_place(dest));
+  if (record) progress.generation = record->generation;
+  return progress;
+}
+
+}  // namespace
+
+Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path) {
+  CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
+  CAIRN_TRY_ASSIGN(auto attempts, find_attempts(dest));
+  CAIRN_TRY_ASSIGN(Snapshot snapshot, look_at(dest, attempts));
+  // A mark that is not there, or a writer that is dead, may be a save that went on between two
+  // looks. It did not if nothing had moved from before to after.
+  for (int looks = 0; looks < kMostReopenings; ++looks) {
+    if (!snapshot.torn && (snapshot.mark || !snapshot.record)) break;
+    CAIRN_TRY_ASSIGN(const Progress before, progress_of(dest, attempts));
+    CAIRN_TRY_ASSIGN(attempts, find_attempts(dest));
+    CAIRN_TRY_ASSIGN(snapshot, look_at(dest, attempts));
+    CAIRN_TRY_ASSIGN(attempts, find_attempts(dest));
+    CAIRN_TRY_ASSIGN(const Progress after, progress_of(dest, attempts));
+    if (before == after) break;
   }
   return snapshot;
 }
