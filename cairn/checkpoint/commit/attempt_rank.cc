@@ -128,8 +128,7 @@ class FileAttemptRank final : public AttemptRank {
       CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
       if (decided) return *decided;
       const bool late = deadline.passed(clock_);
-      // Rank 0 looks after the others; whoever else waits hears of it by the outcome.
-      if (late || (options_.rank == 0 && clock_.monotonic() >= look_after)) {
+      if (late || clock_.monotonic() >= look_after) {
         const auto seen = look_at(late ? missing : next_of(missing, last_seen));
         // A rank may have reported, and gone, while it was looked at.
         CAIRN_TRY(collect(stage, missing, take));
@@ -141,10 +140,21 @@ class FileAttemptRank final : public AttemptRank {
     }
   }
 
+  Result<void> wait_leader(std::string_view stage, Deadline deadline) override {
+    const std::string report = report_file(0, stage);
+    return wait_for_rank_0(deadline, [&] { return dest_.exists(report).value_or(false); });
+  }
+
   Result<void> wait_outcome(Deadline deadline) override {
+    return wait_for_rank_0(deadline, [] { return false; });
+  }
+
+  template <typename IsEnough>
+  Result<void> wait_for_rank_0(Deadline deadline, const IsEnough& is_enough) {
     Backoff backoff(clock_, options_.ranks);
     auto look_after = clock_.monotonic() + kLookAfter;
     while (true) {
+      if (is_enough()) return {};
       CAIRN_TRY_ASSIGN(const auto decided, look_for_outcome());
       if (decided) return *decided ? make_durable() : *decided;
       if (deadline.passed(clock_)) {
@@ -252,7 +262,7 @@ class FileAttemptRank final : public AttemptRank {
     const std::string ending = fmt::format(".{}.json", stage);
     for (const storage::DirEntry& entry : *entries) {
       const auto rank = rank_in(entry.name, ending);
-      if (!rank || missing.erase(*rank) == 0 || !take) continue;
+      if (!rank || missing.erase(*rank) == 0) continue;
       CAIRN_TRY_ASSIGN(auto report, read_report(entry.name, *rank));
       CAIRN_TRY(take(std::move(report)));
     }

@@ -4,7 +4,7 @@
 //
 //   ranks/<rank>.phase        what the rank is doing; it holds a lock on the file while it lives
 //   ranks/<rank>.<stage>.json its report of a stage, whole by rename: what it wrote; its error is
-//                             the stage "failed"
+//                             the stage "failed"; of rank 0's stages the others may wait for one
 //   pieces/                   what ranks leave for each other
 //   outcome.json              the decision of rank 0, or anybody's abandonment; whoever is first
 //
@@ -53,12 +53,14 @@ class AttemptRank {
   /// Everything that the report speaks of is durable before.
   virtual Result<void> report(std::string_view stage, const RankReport& report) = 0;
 
-  /// Until all of `from` have reported the stage; `take`, unless it is empty, gets each report
-  /// once. Ends early with the error of a rank that failed or died, with the abandonment of
-  /// another, or with `deadline_exceeded` (ranks/late), each naming the ranks and their phases.
+  /// Rank 0: until all of `from` have reported the stage; `take` gets each report once. Ends early
+  /// with the error of a rank that failed or died, with the abandonment of another, or with
+  /// `deadline_exceeded` (ranks/late), each naming the ranks and their phases.
   using Take = std::function<Result<void>(RankReport)>;
   virtual Result<void> wait_reports(std::string_view stage, const std::vector<int>& from,
                                     Deadline deadline, const Take& take) = 0;
+  /// The others: until rank 0 has reported the stage. Ends early as wait_outcome() does.
+  virtual Result<void> wait_leader(std::string_view stage, Deadline deadline) = 0;
   /// Until it is decided: fine if committed, else the error that the save was abandoned with.
   /// `deadline_exceeded` (ranks/late) if rank 0 is silent, `cancelled` (ranks/gone) if the attempt
   /// went away undecided.

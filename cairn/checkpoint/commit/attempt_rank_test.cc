@@ -104,15 +104,37 @@ TEST(AttemptRank, AFailureIsHeardAtEveryStage) {
   failed.rank = 2;
   failed.failure = Error(Code::kResourceExhausted, "storage/no-space", "full").in("leaf w");
   must(job.rank(2).report("assembled", failed));
-  // Rank 0 takes the reports; rank 1 only waits until they are there.
-  const AttemptRank::Take takes = [](const RankReport&) { return Result<void>(); };
-  const std::pair<std::size_t, AttemptRank::Take> waiters[] = {{0, takes}, {1, {}}};
-  for (const auto& [rank, take] : waiters) {
-    const auto waited = job.rank(rank).wait_reports("assembled", {2}, job.in_a_minute(), take);
-    ASSERT_FALSE(waited);
-    EXPECT_EQ(waited.error().reason(), "storage/no-space");
-    EXPECT_EQ(waited.error().to_string(), "rank 2: leaf w: full");
-  }
+  const auto waited = job.rank(0).wait_reports("assembled", {1, 2}, job.in_a_minute(),
+                                               [](const RankReport&) { return Result<void>(); });
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().reason(), "storage/no-space");
+  EXPECT_EQ(waited.error().to_string(), "rank 2: leaf w: full");
+  EXPECT_FALSE(job.rank(0).abandon(waited.error()));
+  const auto heard = job.rank(1).wait_leader("gathered", job.in_a_minute());
+  ASSERT_FALSE(heard);
+  EXPECT_EQ(heard.error().to_string(), "rank 2: leaf w: full");
+}
+
+TEST(AttemptRank, WhoWaitsForRankZeroAsksForNoReportButItsOwn) {
+  const auto operations = [](std::size_t ranks) {
+    Job job(static_cast<int>(ranks));
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      RankReport report;
+      report.rank = static_cast<int>(rank);
+      must(job.join(rank).report("written", report));
+    }
+    const std::size_t before = job.operations(1);
+    EXPECT_EQ(testing::reason(job.rank(1).wait_leader("gathered", job.in_a_minute())),
+              "ranks/late");
+    return job.operations(1) - before;
+  };
+  EXPECT_EQ(operations(2), operations(32));
+  Job job(2);
+  job.join(1);
+  must(job.join(0).report("gathered", {}));
+  const std::size_t before = job.operations(1);
+  must(job.rank(1).wait_leader("gathered", job.in_a_minute()));
+  EXPECT_EQ(job.operations(1) - before, 1u);
 }
 
 TEST(AttemptRank, AnAbandonmentForWantOfSpaceDoesNotTouchWhatIsDecided) {

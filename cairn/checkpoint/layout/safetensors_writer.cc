@@ -79,6 +79,10 @@ class SafetensorsWriter final : public ArrayWriter {
 
   Result<void> open(const WriterPlace& place) override {
     place_ = place;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      if (arrays_[i].work.assembler == options_.rank)
+        left_.emplace(i, pieces_source(*place_.pieces, pieces_of(i), arrays_[i]));
+    }
     if (!alone()) return {};
     for (Part& part : parts_) CAIRN_TRY(open_alone(part));
     return {};
@@ -232,8 +236,7 @@ class SafetensorsWriter final : public ArrayWriter {
     const Task& task = tasks_[job.what];
     if (task.piece != nullptr) return piece_cells(array, *task.piece, scratch);
     if (!task.assembles) return array.source->range(task.range.begin, task.range.end, scratch);
-    return pieces_source(*place_.pieces, pieces_of(job.array), array)
-        ->range(task.range.begin, task.range.end, scratch);
+    return left_.at(job.array)->range(task.range.begin, task.range.end, scratch);
   }
 
   Result<void> write_here(const WriteJob& job, ByteSpan cells) {
@@ -326,6 +329,8 @@ class SafetensorsWriter final : public ArrayWriter {
   std::vector<Place> places_;
   std::vector<Part> parts_;
   std::vector<Task> tasks_;
+  /// What others left of the arrays that this rank puts together.
+  std::unordered_map<std::size_t, std::shared_ptr<const LeafSource>> left_;
   std::vector<WriteJob> jobs_;
   std::vector<WriteJob> late_jobs_;
   bool headers_written_ = false;

@@ -20,6 +20,7 @@ namespace {
 
 /// Stages of a save that ranks report.
 constexpr std::string_view kWritten = "written";
+constexpr std::string_view kGathered = "gathered";  // rank 0: it has all reports of kWritten
 constexpr std::string_view kAssembled = "assembled";
 
 /// Rank 0's message to all: the attempt, where it is and what is saved; or why there is none.
@@ -163,11 +164,16 @@ class JointSave final : public SaveSteps {
     CAIRN_TRY(open_writers(writers_, {&rank_->data(), &rank_->pieces()}));
     CAIRN_TRY(write());
     CAIRN_TRY(hash(Hash::kLasting));
-    CAIRN_TRY(tell(kWritten));
-    const auto busy = [](const auto& writer) { return !writer->late_jobs().empty(); };
-    if (std::ranges::none_of(writers_, busy)) return {};
-    enter("waiting for pieces");
-    CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, {}));
+    return tell(kWritten);
+  }
+
+  bool assembles() const {
+    return std::ranges::any_of(writers_,
+                               [](const auto& writer) { return !writer->late_jobs().empty(); });
+  }
+
+  Result<void> assemble() {
+    if (!assembles()) return {};
     enter("putting tensors together");
     CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, {}, runtime_));
     return tell(kAssembled);
@@ -200,7 +206,10 @@ class JointSave final : public SaveSteps {
     };
     auto done = [&]() -> Result<void> {
       CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, take));
-      CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers(), deadline_, take));
+      const std::vector<int> assemblers = find_assemblers();
+      if (!assemblers.empty()) CAIRN_TRY(rank_->report(kGathered, {}));
+      CAIRN_TRY(assemble().in("rank 0"));
+      CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers, deadline_, take));
       enter("committing");
       CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
                                                    *attempt_, options_));
@@ -220,6 +229,12 @@ class JointSave final : public SaveSteps {
       for (const PlannedArray& array : tree.arrays) {
         report_.bytes += Box::whole(array.stored.shape).elements() * item_size(array.stored.dtype);
       }
+    }
+    if (assembles()) {
+      enter("waiting for pieces");
+      CAIRN_TRY(rank_->wait_leader(kGathered, patience()));
+      const auto done = assemble();
+      if (!done) return fail(done.error());
     }
     CAIRN_TRY(rank_->wait_outcome(patience()));
     return report_;
@@ -253,7 +268,7 @@ class JointSave final : public SaveSteps {
     return ranks;
   }
 
-  std::vector<int> assemblers() const {
+  std::vector<int> find_assemblers() const {
     std::set<int> ranks;
     for (const PreparedTree& tree : *trees_) {
       for (const PlannedArray& array : tree.arrays) {
