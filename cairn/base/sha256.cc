@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "cairn/base/base64.h"
@@ -16,7 +17,18 @@ struct Sha256::State {
   std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
 };
 
-Sha256::Sha256() : state_(std::make_unique<State>()) {
+namespace {
+
+// Background threads may hash after the exit handlers of others have run; this library's own would
+// take from them what they work with.
+void keep_library_until_the_end() {
+  static const bool once = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr) == 1;
+  (void)once;
+}
+
+}  // namespace
+
+Sha256::Sha256() : state_((keep_library_until_the_end(), std::make_unique<State>())) {
   EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr);
 }
 Sha256::~Sha256() = default;

@@ -20,10 +20,7 @@ constexpr std::size_t kMaxOwnerBytes = 64 * kKiB;
 constexpr std::chrono::seconds kLockTimeout{60};
 constexpr const char* kAside = ".cairn-owner.tmp";
 
-const std::string& owner_name() {
-  static const std::string name(kOwnerName);
-  return name;
-}
+std::string owner_name() { return std::string(kOwnerName); }
 
 Error bad_file(const std::string& what) {
   return Error(Code::kCorrupt, "owner/bad-file",

@@ -152,9 +152,9 @@ std::vector<Cut> Sharding::cuts(const Shape& shape) const {
 }
 
 const DeviceGroups& Sharding::groups(const Shape& shape) const {
-  static const DeviceGroups alone(std::vector<int>{0}, {0});
+  static const auto* const alone = new DeviceGroups(std::vector<int>{0}, {0});
   if (named() != nullptr) return named()->groups(shape);
-  return boxes() != nullptr ? boxes()->groups : alone;
+  return boxes() != nullptr ? boxes()->groups : *alone;
 }
 
 std::vector<Holding> Sharding::holdings(const Shape& shape, int rank) const {

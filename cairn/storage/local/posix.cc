@@ -235,8 +235,8 @@ class PosixFileSystem final : public FileSystem {
 }  // namespace
 
 FileSystem& posix_file_system() {
-  static PosixFileSystem instance;
-  return instance;
+  static auto* const instance = new PosixFileSystem;  // background threads may outlive statics
+  return *instance;
 }
 
 }  // namespace cairn::storage
