@@ -43,7 +43,8 @@ MemorySource::MemorySource(ShardedArray array, DType dtype)
   for (const Shard& shard : array_.shards()) parts_.push_back(&shard);
   const DeviceGroups& groups = array_.sharding().groups(array_.shape());
   const auto box_number = [&](const Shard* part) { return groups.group_of(part->position); };
-  std::ranges::stable_sort(parts_, {}, box_number);
+  std::ranges::sort(parts_, {},
+                    [&](const Shard* part) { return std::pair(box_number(part), part); });
   const auto replicas = std::ranges::unique(parts_, {}, box_number);
   parts_.erase(replicas.begin(), replicas.end());
 }
