@@ -48,8 +48,8 @@ struct OwnershipOptions {
   bool take_over = false;   ///< even from an owner that lives
 };
 
-/// This process as the owner of a run directory, until it is destroyed. Threading: safe. The
-/// runtime must outlive it.
+/// This process as the owner of a run directory, until it is destroyed. Threading: safe. The file
+/// system and the clock of the runtime that took it first must outlive it; the runtime need not.
 class RunOwner : public std::enable_shared_from_this<RunOwner> {
  public:
   /// Makes the directory if it is not there. Within one process everybody who takes a run gets the

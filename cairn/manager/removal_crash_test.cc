@@ -186,6 +186,32 @@ TEST(RemovalMeanwhile, ASaveIntoTheSameDirectoryIsNeverLost) {
   EXPECT_GT(removals, 0);
 }
 
+// Attempts are born in the trash.
+TEST(RemovalMeanwhile, EmptyingTheTrashHarmsNoSaveIntoTheRunItself) {
+  LossyFileSystem base;
+  must(base.make_directory(nullptr, "/run"));
+  must(save(base, 1));
+  must(save(base, 2));
+  {
+    Machine machine(base);
+    must(remove_checkpoint("/run", "/run/run-1", {}, machine.runtime));
+  }
+  bool reached = true;
+  for (std::size_t n = 0; reached; ++n) {
+    const auto disk = base.after_power_cut();
+    reached = false;
+    const auto saving = testing::interpose(*disk, [&](std::size_t operation) {
+      if (operation != n) return;
+      reached = true;
+      Machine machine(*disk);
+      empty_trash("/run", machine.runtime).ignore_error("the save may hold the lock");
+    });
+    Machine machine(*saving);
+    const auto saved = save_tree(tree_of(7), "/run", {}, machine.runtime, "model");
+    ASSERT_TRUE(saved) << "emptied at operation " << n << ": " << saved.error().to_string();
+  }
+}
+
 TEST(RemovalMeanwhile, APinEndsOnAWholeCheckpointOrFails) {
   LossyFileSystem base;
   must(base.make_directory(nullptr, "/run"));
