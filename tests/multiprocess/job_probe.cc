@@ -6,8 +6,8 @@
 //   cairn_job_probe --mpi '{"do": ...}' '{"do": ...}'
 //
 //   {"do":"save","path":...,"step":7,"mesh":[["x",2]],"layout":"zarr2","seconds":60}
-//       and for trouble: "extra":true (one leaf more), "signal":9,"operation":100 (to itself, at
-//       that file operation of the save)
+//       and for trouble: "extra":true (one leaf more; a number: on that rank alone),
+//       "signal":9,"operation":100 (to itself, at that file operation of the save)
 //   {"do":"load","path":...,"mesh":[["x",2]],"rules":[[".*",["x"]]],"out":DIRECTORY}
 //       leaves each box as raw bytes in a file, and says which
 //
@@ -89,7 +89,9 @@ Result<Tree> state_of(const Json& order, const Mesh& mesh, int rank) {
   std::vector<std::pair<Key, Tree>> children{
       {"rows", std::move(rows)},   {"columns", std::move(columns)}, {"both", std::move(both)},
       {"large", std::move(large)}, {"all", std::move(all)},         {"step", Value(Integer(step))}};
-  if (order.find("extra") != nullptr) children.emplace_back("extra", Value(Integer(1)));
+  const Json* extra = order.find("extra");
+  if (extra != nullptr && (extra->boolean() || extra->integral() == rank))
+    children.emplace_back("extra", Value(Integer(1)));
   return Tree::dict(std::move(children));
 }
 
