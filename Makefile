@@ -12,7 +12,7 @@ build:  ## the library and the command, at build/bin/cairn
 	cmake --preset release
 	cmake --build --preset release
 
-demo: build  ## a small story: save, look, be killed, resume, find damage, compare
+demo: build  ## a small story: train, be killed in a save, resume on fewer ranks, find damage, compare
 	@examples/demo/run.sh
 
 check:  ## format, sizes, names and other rules of the sources; quick

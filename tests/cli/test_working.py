@@ -3,8 +3,11 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import textwrap
+from xml.etree import ElementTree
 
 import ml_dtypes
 import numpy as np
@@ -248,14 +251,16 @@ def test_doctor_looks_and_leaves_nothing(cairn, tmp_path):
 
 
 STORY = [
+    "only an unfinished save lies in it",
+    "resuming from step 40, on 2 ranks",
+    "equal  100 losses, digit by digit",
+    "equal  10 leaves, 78.0 KiB compared bit for bit",
+    "+------^------^------^-------^------X------^",
     "zarr2 ################ 100%  32.5 MiB of 32.5 MiB",
     "safetensors ################ 100%  32.5 MiB of 32.5 MiB",
     "embed           bfloat16  (8192, 512)  8.0 MiB",
-    "(exit status 137)",
-    "only an unfinished save lies in it",
-    "resuming from step 100",
     "DAMAGED  leaf layers.2.mlp.up, chunk 0.0 of prefix model",
-    "equal  42 leaves, 32.5 MiB compared bit for bit",
+    "equal  38 leaves, 32.5 MiB compared bit for bit",
 ]
 
 
@@ -264,20 +269,27 @@ def run_demonstration(source, programs, folder):
                           capture_output=True, env=os.environ | {"TMPDIR": str(folder)})
 
 
-def test_the_demonstration_tells_its_story(command, source, tmp_path):
+def test_the_demonstration_tells_its_story(command, source, build, tmp_path):
+    drawing = build / "demo-losses.svg"
+    drawing.unlink(missing_ok=True)
     done = run_demonstration(source, command.parent, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for step in STORY:
         assert step in done.stdout
     assert "\x1b" not in done.stdout
     assert list(tmp_path.iterdir()) == []
+    plot = re.search(r"^loss .*?in the middle of a save\n", done.stdout, re.S | re.M)[0]
+    assert textwrap.indent(plot, "    ") in (source / "README.md").read_text()
+    curves = ElementTree.parse(drawing).getroot().findall("{http://www.w3.org/2000/svg}polyline")
+    assert [len(curve.get("points").split()) for curve in curves] == [100, 50, 61]
 
 
-@pytest.mark.parametrize("verb", ["show", "ls", "verify", "stats", "diff"])
+@pytest.mark.parametrize("verb", ["ls", "verify", "diff"])
 def test_the_demonstration_fails_with_any_of_its_steps(command, source, tmp_path, verb):
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "cairn_demo_train").symlink_to(command.with_name("cairn_demo_train"))
+    for name in "cairn_training", "cairn_demo_draw", "cairn_demo_save":
+        (programs / name).symlink_to(command.with_name(name))
     script = f'#!/bin/sh\n[ "$1" != {verb} ] && exec {command} "$@"\nexit 3\n'
     (programs / "cairn").write_text(script)
     (programs / "cairn").chmod(0o755)
