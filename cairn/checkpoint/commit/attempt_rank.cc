@@ -2,7 +2,6 @@
 #include "cairn/checkpoint/commit/attempt_rank.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,6 +10,8 @@
 
 #include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/commit/rank_files.h"
+#include "cairn/checkpoint/commit/rank_phase.h"
 #include "cairn/checkpoint/commit/told_error.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/record.h"
@@ -22,12 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMaxPhaseBytes = 64 * kKiB;
 constexpr std::size_t kMostNamedRanks = 8;
-/// The phase of a rank that could not even write its report; the error follows.
-constexpr std::string_view kFailedPhase = "failed: ";
-/// The stage under which every failure is reported, whenever it happens.
-constexpr std::string_view kFailedStage = "failed";
 /// How often those who should live are looked after.
 constexpr milliseconds kLookAfter{500};
 /// So many of them at once, in turn, so that a storage bears it however many there are.
@@ -60,13 +56,11 @@ class FileAttemptRank final : public AttemptRank {
       : dest_(std::move(dest)),
         clock_(clock),
         options_(std::move(options)),
-        name_(std::string(kAttemptPrefix) + options_.attempt),
-        ranks_(name_ + "/ranks/") {}
+        name_(std::string(kAttemptPrefix) + options_.attempt) {}
 
   Result<void> open() {
     const auto opened = [&]() -> Result<void> {
-      CAIRN_TRY_ASSIGN(alive_, dest_.open_file(phase_file(options_.rank), true));
-      CAIRN_TRY(alive_->try_lock());
+      CAIRN_TRY_ASSIGN(phase_, PhaseFile::open(dest_, name_, options_.rank, clock_));
       const storage::LocalStoreOptions ours{.private_directory = true};
       CAIRN_TRY_ASSIGN(data_,
                        storage::open_local_store(dest_.fs(), dest_.path_of(name_ + "/new"), ours));
@@ -88,31 +82,19 @@ class FileAttemptRank final : public AttemptRank {
   storage::Store& pieces() override { return *pieces_; }
 
   void enter(std::string_view phase) override {
-    write_phase(phase).ignore_error("no reason to give up a save");
+    phase_->enter(phase).ignore_error("no reason to give up a save");
   }
-
-  Result<void> write_phase(std::string_view phase) const {
-    const ProcessName self = this_process();
-    const std::string text = dump_json(Json::Object{{"phase", phase},
-                                                    {"time", format_timestamp(clock_.wall())},
-                                                    {"host", self.host},
-                                                    {"process", self.process},
-                                                    {"boot_id", self.boot_id}},
-                                       {}) +
-                             "\n";
-    CAIRN_TRY(alive_->write_at(0, as_bytes(text)));
-    return alive_->truncate(text.size());
-  }
+  void count(std::uint64_t done, std::uint64_t total) override { phase_->count(done, total); }
 
   Result<void> report(std::string_view stage, const RankReport& report) override {
-    const std::string name = report_file(report.rank, report.failure ? kFailedStage : stage);
+    const std::string name = below(report_file(report.rank, report.failure ? kFailedStage : stage));
     const auto done = [&]() -> Result<void> {
       CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
       return dest_.rename(name + ".tmp", name);
     }();
     // On a full disk there is still room in the file that says the phase.
     if (!done && report.failure)
-      return write_phase(std::string(kFailedPhase) + report.failure->to_string());
+      return phase_->enter(std::string(kFailedPhase) + report.failure->to_string());
     return done;
   }
 
@@ -141,7 +123,7 @@ class FileAttemptRank final : public AttemptRank {
   }
 
   Result<void> wait_leader(std::string_view stage, Deadline deadline) override {
-    const std::string report = report_file(0, stage);
+    const std::string report = below(report_file(0, stage));
     return wait_for_rank_0(deadline, [&] { return dest_.exists(report).value_or(false); });
   }
 
@@ -211,11 +193,8 @@ class FileAttemptRank final : public AttemptRank {
     return synced || synced.error().code() == Code::kNotFound ? Result<void>() : synced;
   }
 
-  std::string outcome_file() const { return name_ + "/" + std::string(kOutcomeFile); }
-  std::string phase_file(int rank) const { return fmt::format("{}{}.phase", ranks_, rank); }
-  std::string report_file(int rank, std::string_view stage) const {
-    return fmt::format("{}{}.{}.json", ranks_, rank, stage);
-  }
+  std::string below(std::string_view name) const { return fmt::format("{}/{}", name_, name); }
+  std::string outcome_file() const { return below(kOutcomeFile); }
 
   Error gone() const {
     return Error(
@@ -239,7 +218,7 @@ class FileAttemptRank final : public AttemptRank {
       if (outcome.commit) return Decided(Result<void>());
       return Decided(outcome.failure ? *outcome.failure : gone());
     }
-    CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
+    CAIRN_TRY_ASSIGN(const bool there, dest_.exists(below(kAttemptFile)));
     if (there) return Decided();
     CAIRN_TRY_ASSIGN(const auto record, dest_.read(std::string(kRecordName), kMaxRecordBytes));
     if (!record) return Decided(gone());
@@ -251,7 +230,7 @@ class FileAttemptRank final : public AttemptRank {
 
   // Takes the reports that are there from `missing`.
   Result<void> collect(std::string_view stage, std::set<int>& missing, const Take& take) const {
-    const auto entries = dest_.list(name_ + "/ranks");
+    const auto entries = dest_.list(below(kRanksDirectory));
     if (!entries) {
       // With the attempt gone, its outcome says more.
       const Code code = entries.error().code();
@@ -259,57 +238,37 @@ class FileAttemptRank final : public AttemptRank {
       return later ? Result<void>() : entries.error();
     }
     CAIRN_TRY(look_for_failures(*entries));
-    const std::string ending = fmt::format(".{}.json", stage);
+    const std::string ending = report_ending(stage);
     for (const storage::DirEntry& entry : *entries) {
       const auto rank = rank_in(entry.name, ending);
       if (!rank || missing.erase(*rank) == 0) continue;
-      CAIRN_TRY_ASSIGN(auto report, read_report(entry.name, *rank));
+      CAIRN_TRY_ASSIGN(auto report, read_report(stage, *rank));
       CAIRN_TRY(take(std::move(report)));
     }
     return {};
   }
 
   Result<void> look_for_failures(const std::vector<storage::DirEntry>& entries) const {
-    const std::string ending = fmt::format(".{}.json", kFailedStage);
     for (const storage::DirEntry& entry : entries) {
-      const auto rank = rank_in(entry.name, ending);
+      const auto rank = rank_in(entry.name, report_ending(kFailedStage));
       if (!rank) continue;
-      CAIRN_TRY_ASSIGN(auto report, read_report(entry.name, *rank));
+      CAIRN_TRY_ASSIGN(auto report, read_report(kFailedStage, *rank));
       if (report.failure) return std::move(*report.failure).in(fmt::format("rank {}", *rank));
     }
     return {};
   }
 
-  Result<RankReport> read_report(const std::string& name, int rank) const {
-    CAIRN_TRY_ASSIGN(const auto text, dest_.read(ranks_ + name, kMaxRankReportBytes));
+  Result<RankReport> read_report(std::string_view stage, int rank) const {
+    CAIRN_TRY_ASSIGN(const auto text,
+                     dest_.read(below(report_file(rank, stage)), kMaxRankReportBytes));
     if (!text) return gone();
     return parse_rank_report(*text).in([&] { return fmt::format("rank {}", rank); });
   }
 
-  static std::optional<int> rank_in(const std::string& name, std::string_view ending) {
-    if (!name.ends_with(ending)) return std::nullopt;
-    int rank = -1;
-    const char* end = name.data() + (name.size() - ending.size());
-    return std::from_chars(name.data(), end, rank).ptr == end ? std::optional(rank) : std::nullopt;
-  }
-
   Sighting sighting_of(int rank) const {
-    Sighting sighting;
-    const auto file = dest_.fs().open(dest_.handle(), phase_file(rank), {});
-    if (!file) return sighting;
-    const auto locked = (*file)->is_locked_elsewhere();
-    const auto text = dest_.read(phase_file(rank), kMaxPhaseBytes);
-    if (!text || !*text) return sighting;
-    // Behind the first line there may be the end of an earlier, longer one.
-    const std::string line = (*text)->substr(0, (*text)->find('\n'));
-    const auto json = parse_json(line, JsonLimits{.bytes = kMaxPhaseBytes});
-    if (!json) return sighting;
-    const Json* phase = json->find("phase");
-    const Json* boot = json->find("boot_id");
-    if (phase != nullptr && phase->text() != nullptr) sighting.phase = *phase->text();
-    const bool here = boot != nullptr && boot->text() != nullptr && is_this_host(*boot->text());
-    sighting.dead = here && rank != options_.rank && locked && !*locked;
-    return sighting;
+    auto seen = look_at_phase(dest_, below(phase_file(rank)));
+    if (!seen) return {};
+    return {std::move(seen->said.phase), rank != options_.rank && seen->alive == false};
   }
 
   // Those of `ranks` whose turn it is after `last`, round and round.
@@ -368,7 +327,7 @@ class FileAttemptRank final : public AttemptRank {
   // The file whose lock says that rank 0 lives; null if that is on another host; nothing if it
   // cannot be found out now.
   Leader open_leader() const {
-    const std::string path = name_ + "/" + std::string(kAttemptFile);
+    const std::string path = below(kAttemptFile);
     const auto text = dest_.read(path, kMaxAttemptFileBytes);
     if (!text || !*text) return std::nullopt;
     const auto attempt = parse_attempt_file(**text);
@@ -377,17 +336,11 @@ class FileAttemptRank final : public AttemptRank {
     return file ? Leader(*std::move(file)) : std::nullopt;
   }
 
-  // Locks are known to work between processes of one host only.
-  static bool is_this_host(const std::string& boot_id) {
-    return !boot_id.empty() && boot_id == this_process().boot_id;
-  }
-
   const Directory dest_;
   Clock& clock_;
   const Options options_;
   const std::string name_;
-  const std::string ranks_;
-  std::unique_ptr<storage::File> alive_;  // its lock says that we live
+  std::unique_ptr<PhaseFile> phase_;  // its lock says that we live
   Leader leader_;
   std::unique_ptr<storage::Store> data_;
   std::unique_ptr<storage::Store> pieces_;

@@ -2,7 +2,8 @@
 // `AttemptRank`: one rank's place in an attempt of several. The ranks meet in its directory and
 // nowhere else:
 //
-//   ranks/<rank>.phase        what the rank is doing; it holds a lock on the file while it lives
+//   ranks/<rank>.phase        what the rank is doing (rank_phase.h); it holds a lock on the file
+//                             while it lives
 //   ranks/<rank>.<stage>.json its report of a stage, whole by rename: what it wrote; its error is
 //                             the stage "failed"; of rank 0's stages the others may wait for one
 //   pieces/                   what ranks leave for each other
@@ -12,6 +13,7 @@
 // more ranks there are.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -24,7 +26,7 @@
 
 namespace cairn::inline checkpoint {
 
-/// Threading: compatible; data() and pieces() are safe.
+/// Threading: compatible; data(), pieces(), enter() and count() are safe.
 class AttemptRank {
  public:
   struct Options {
@@ -50,6 +52,8 @@ class AttemptRank {
   /// What this rank does now, for those who wait for it and for people who look: as well as it can
   /// be said, on a full disk perhaps not.
   virtual void enter(std::string_view phase) = 0;
+  /// The same of bytes of elements. From any thread.
+  virtual void count(std::uint64_t done, std::uint64_t total) = 0;
   /// Everything that the report speaks of is durable before.
   virtual Result<void> report(std::string_view stage, const RankReport& report) = 0;
 

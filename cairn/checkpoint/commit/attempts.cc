@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cairn/checkpoint/commit/moves.h"
+#include "cairn/checkpoint/commit/rank_files.h"
 #include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {
@@ -26,7 +27,7 @@ Result<bool> is_locked(const Directory& dest, const std::string& file) {
 // Does its writer or another rank live? What cannot be looked at keeps nobody.
 bool is_lived_in(const Directory& dest, const std::string& attempt) {
   if (is_locked(dest, attempt + "/" + std::string(kAttemptFile)).value_or(false)) return true;
-  const std::string ranks = attempt + "/ranks";
+  const std::string ranks = attempt + "/" + std::string(kRanksDirectory);
   const auto entries = dest.list(ranks);
   return entries && std::ranges::any_of(*entries, [&](const storage::DirEntry& entry) {
            return is_locked(dest, ranks + "/" + entry.name).value_or(false);

@@ -10,6 +10,7 @@
 #include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/commit/check_entries.h"
 #include "cairn/checkpoint/commit/moves.h"
+#include "cairn/checkpoint/commit/rank_files.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/local/local_store.h"
@@ -80,10 +81,8 @@ class FileAttempt final : public Attempt {
     const std::string hidden = std::string(kTrashName) + "/" + file_.id;
     CAIRN_TRY(dest_.make(hidden + "/new"));
     CAIRN_TRY(dest_.make(hidden + "/old"));
-    if (file_.ranks > 1) {
-      CAIRN_TRY(dest_.make(hidden + "/ranks"));
-      CAIRN_TRY(dest_.make(hidden + "/pieces"));
-    }
+    CAIRN_TRY(dest_.make(hidden + "/" + std::string(kRanksDirectory)));
+    if (file_.ranks > 1) CAIRN_TRY(dest_.make(hidden + "/pieces"));
     const std::string path = hidden + "/" + std::string(kAttemptFile);
     CAIRN_TRY_ASSIGN(alive_, dest_.open_file(path, true));
     CAIRN_TRY_ASSIGN(const bool locked, alive_->try_lock());

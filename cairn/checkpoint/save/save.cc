@@ -133,7 +133,7 @@ Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const st
   wait_for_saves(path, runtime.rank());
   return [&]() -> Result<SaveReport> {
     CAIRN_TRY_ASSIGN(const auto steps, plan_save(trees, path, options, runtime));
-    return save_now(*steps, options, runtime);
+    return save_now(*steps, runtime);
   }()
                       .in([&] { return "saving " + path; });
 }

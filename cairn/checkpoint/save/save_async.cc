@@ -104,14 +104,9 @@ class AsyncSave {
       state_->enter("waiting for the save before");
       options_.after->wait().ignore_error("whoever made that save hears of it");
     }
-    auto result = steps_
-                      ->complete([this] {
-                        return staging_->write([this](std::uint64_t done, std::uint64_t total) {
-                          state_->count(done, total);
-                          if (options_.save.progress) options_.save.progress(done, total);
-                        });
-                      })
-                      .in([this] { return "saving " + state_->path; });
+    auto result =
+        steps_->complete([this](const ProgressSink& progress) { return staging_->write(progress); })
+            .in([this] { return "saving " + state_->path; });
     if (!result) staging_->fail(result.error());
     take_down();
     in_flight_.landed();
@@ -140,6 +135,11 @@ class AsyncSave {
     save.phase = [state = state_, user = save.phase](std::string_view phase) {
       state->enter(phase);
       if (user) user(phase);
+    };
+    save.progress = [state = state_, user = save.progress](std::uint64_t done,
+                                                           std::uint64_t total) {
+      state->count(done, total);
+      if (user) user(done, total);
     };
     return save;
   }

@@ -26,8 +26,8 @@ class SaveHandle {
   static SaveHandle of_nothing(std::string path);
 
   const std::string& path() const;
-  /// "staging", "waiting for the save before", "writing", "committing", "done", "failed"; with
-  /// several ranks also what AttemptRank is told.
+  /// "staging", "waiting for the save before", "writing", "syncing", "committing", "done",
+  /// "failed"; with several ranks also what AttemptRank is told.
   std::string phase() const;
   SaveProgress progress() const;
   bool done() const;

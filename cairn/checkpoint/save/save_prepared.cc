@@ -8,6 +8,7 @@
 
 #include "cairn/base/sha256.h"
 #include "cairn/checkpoint/commit/directory.h"
+#include "cairn/checkpoint/commit/rank_phase.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/save/divide_work.h"
 #include "cairn/storage/open.h"
@@ -103,31 +104,51 @@ class DirectorySave final : public SaveSteps {
 
   const Writers& writers() const override { return writers_; }
 
-  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+  Result<SaveReport> complete(const Write& write) override {
     CAIRN_TRY(sync_path(runtime_.file_system(), made_));
     CAIRN_TRY_ASSIGN(attempt_, Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
                                               attempt_options(trees_, options_, 1)));
+    show_phases();
+    enter("writing");
     CAIRN_TRY(open_writers(writers_, {.data = &attempt_->data()}));
-    enter(options_, "writing");
-    CAIRN_TRY(write());
+    CAIRN_TRY(write([this](std::uint64_t done, std::uint64_t total) {
+      if (phase_) phase_->count(done, total);
+      if (options_.progress) options_.progress(done, total);
+    }));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
     CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_));
-    enter(options_, "committing");
+    enter("syncing");
     CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
                                                  *attempt_, options_));
     finished.report.path = path_;
     finished.report.written_bytes = finished.report.stored_bytes;
+    enter("committing");
     CAIRN_TRY(attempt_->commit(finished.request));
     return finished.report;
   }
 
  private:
+  // As the one rank there is. Without it nobody sees how far the save is; that is all.
+  void show_phases() {
+    const auto dest = Directory::open(runtime_.file_system(), path_, false);
+    if (!dest) return;
+    auto opened =
+        PhaseFile::open(*dest, std::string(kAttemptPrefix) + attempt_->id(), 0, runtime_.clock());
+    if (opened) phase_ = *std::move(opened);
+  }
+
+  void enter(std::string_view phase) {
+    if (phase_) phase_->enter(phase).ignore_error("no reason to give up a save");
+    cairn::enter(options_, phase);
+  }
+
   std::vector<PreparedTree> trees_;
   const std::string path_;
   const SaveOptions options_;
   Runtime& runtime_;
   std::vector<std::string> made_;
   std::unique_ptr<Attempt> attempt_;
+  std::unique_ptr<PhaseFile> phase_;
   Writers writers_;  // they write into the attempt's store
 };
 
@@ -155,10 +176,10 @@ class BareSave final : public SaveSteps {
 
   const Writers& writers() const override { return writers_; }
 
-  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+  Result<SaveReport> complete(const Write& write) override {
     CAIRN_TRY(open_writers(writers_, {.data = store_.get()}));
     enter(options_, "writing");
-    CAIRN_TRY(write());
+    CAIRN_TRY(write(options_.progress));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
     CAIRN_TRY_ASSIGN(auto sums, writers_.front()->take_sums());
     enter(options_, "committing");
@@ -315,10 +336,11 @@ std::unique_ptr<SaveSteps> save_alone(std::vector<PreparedTree> trees, const Uri
   return std::make_unique<DirectorySave>(std::move(trees), uri.path, std::move(options), runtime);
 }
 
-Result<SaveReport> save_now(SaveSteps& steps, const SaveOptions& options, Runtime& runtime) {
+Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime) {
   CAIRN_TRY(steps.begin());
-  return steps.complete(
-      [&] { return write_jobs(steps.writers(), &ArrayWriter::jobs, options.progress, runtime); });
+  return steps.complete([&](const ProgressSink& progress) {
+    return write_jobs(steps.writers(), &ArrayWriter::jobs, progress, runtime);
+  });
 }
 
 }  // namespace cairn::inline checkpoint

@@ -82,9 +82,10 @@ class SaveSteps {
   virtual Result<void> begin() = 0;
   /// REQUIRES: begin() was fine; so for complete().
   virtual const Writers& writers() const = 0;
-  /// All the rest, in any thread, once. `write` performs the jobs of the writers, which are open
-  /// by then; its error is the save's.
-  virtual Result<SaveReport> complete(const std::function<Result<void>()>& write) = 0;
+  /// Performs the jobs of the writers, which are open by then, and counts the bytes for the sink.
+  using Write = std::function<Result<void>(const ProgressSink&)>;
+  /// All the rest, in any thread, once. The error of `write` is the save's.
+  virtual Result<SaveReport> complete(const Write& write) = 0;
 };
 
 /// By one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must outlive
@@ -99,6 +100,6 @@ Result<std::unique_ptr<SaveSteps>> plan_save(const std::vector<NamedTree>& trees
                                              Runtime& runtime);
 
 /// All steps, in the caller's thread, from where the elements lie.
-Result<SaveReport> save_now(SaveSteps& steps, const SaveOptions& options, Runtime& runtime);
+Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime);
 
 }  // namespace cairn::inline checkpoint

@@ -81,7 +81,7 @@ class JointSave final : public SaveSteps {
 
   const Writers& writers() const override { return writers_; }
 
-  Result<SaveReport> complete(const std::function<Result<void>()>& write) override {
+  Result<SaveReport> complete(const Write& write) override {
     auto done = write_all(write);
     if (!done) return fail(done.error());
     return runtime_.rank() == 0 ? commit() : follow();
@@ -159,10 +159,14 @@ class JointSave final : public SaveSteps {
     return hash_trees(*trees_, which, options_, runtime_);
   }
 
-  Result<void> write_all(const std::function<Result<void>()>& write) {
+  Result<void> write_all(const Write& write) {
     enter("writing");
     CAIRN_TRY(open_writers(writers_, {&rank_->data(), &rank_->pieces()}));
-    CAIRN_TRY(write());
+    CAIRN_TRY(write([this](std::uint64_t done, std::uint64_t total) {
+      counted_ = total;
+      rank_->count(done, total);
+      if (options_.progress) options_.progress(done, total);
+    }));
     CAIRN_TRY(hash(Hash::kLasting));
     return tell(kWritten);
   }
@@ -175,7 +179,10 @@ class JointSave final : public SaveSteps {
   Result<void> assemble() {
     if (!assembles()) return {};
     enter("putting tensors together");
-    CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, {}, runtime_));
+    const ProgressSink late = [this](std::uint64_t done, std::uint64_t total) {
+      rank_->count(counted_ + done, counted_ + total);
+    };
+    CAIRN_TRY(write_jobs(writers_, &ArrayWriter::late_jobs, late, runtime_));
     return tell(kAssembled);
   }
 
@@ -288,6 +295,7 @@ class JointSave final : public SaveSteps {
   std::unique_ptr<Attempt> attempt_;  // rank 0's
   std::unique_ptr<AttemptRank> rank_;
   Writers writers_;
+  std::uint64_t counted_ = 0;  // of the bytes that this rank had to write at first
   SaveReport report_;
 };
 
