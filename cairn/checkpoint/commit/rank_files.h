@@ -11,6 +11,8 @@ namespace cairn::inline checkpoint {
 
 constexpr std::string_view kRanksDirectory = "ranks";
 constexpr std::string_view kPhaseEnding = ".phase";
+/// What the rank wrote is durable.
+constexpr std::string_view kWrittenStage = "written";
 /// The stage under which every failure is reported, whenever it happens.
 constexpr std::string_view kFailedStage = "failed";
 

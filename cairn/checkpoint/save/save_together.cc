@@ -10,6 +10,7 @@
 
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/attempt_rank.h"
+#include "cairn/checkpoint/commit/rank_files.h"
 #include "cairn/checkpoint/commit/told_error.h"
 #include "cairn/checkpoint/save/divide_work.h"
 #include "cairn/checkpoint/save/tree_fingerprint.h"
@@ -18,9 +19,8 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
-/// Stages of a save that ranks report.
-constexpr std::string_view kWritten = "written";
-constexpr std::string_view kGathered = "gathered";  // rank 0: it has all reports of kWritten
+/// Stages of a save that ranks report, after kWrittenStage.
+constexpr std::string_view kGathered = "gathered";  // rank 0: it has all reports of kWrittenStage
 constexpr std::string_view kAssembled = "assembled";
 
 /// Rank 0's message to all: the attempt, where it is and what is saved; or why there is none.
@@ -168,7 +168,7 @@ class JointSave final : public SaveSteps {
       if (options_.progress) options_.progress(done, total);
     }));
     CAIRN_TRY(hash(Hash::kLasting));
-    return tell(kWritten);
+    return tell(kWrittenStage);
   }
 
   bool assembles() const {
@@ -212,7 +212,7 @@ class JointSave final : public SaveSteps {
       return {};
     };
     auto done = [&]() -> Result<void> {
-      CAIRN_TRY(rank_->wait_reports(kWritten, all_ranks(), deadline_, take));
+      CAIRN_TRY(rank_->wait_reports(kWrittenStage, all_ranks(), deadline_, take));
       const std::vector<int> assemblers = find_assemblers();
       if (!assemblers.empty()) CAIRN_TRY(rank_->report(kGathered, {}));
       CAIRN_TRY(assemble().in("rank 0"));
@@ -256,7 +256,7 @@ class JointSave final : public SaveSteps {
     RankReport told;
     told.rank = runtime_.rank();
     told.failure = error;
-    const auto reported = rank_->report(kWritten, told);
+    const auto reported = rank_->report(kWrittenStage, told);
     const auto outcome = reported ? rank_->wait_outcome(patience()) : Result<void>(error);
     return outcome ? error : outcome.error();
   }
