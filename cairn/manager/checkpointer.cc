@@ -328,8 +328,9 @@ class RunCheckpointer final : public Checkpointer {
       return std::optional(std::move(loaded));
     }
     std::vector<std::string> passed_over;
-    for (std::optional<std::string> before;;) {
-      CAIRN_TRY_ASSIGN(const std::string path, latest(root, before));
+    std::optional<std::string> before;
+    CAIRN_TRY_ASSIGN(std::string path, latest(root, before));
+    for (int again = 0;;) {
       if (path.empty()) return std::optional<Loaded>();
       auto loaded = load_one(path, options.load, with_prefix);
       if (loaded) {
@@ -337,12 +338,19 @@ class RunCheckpointer final : public Checkpointer {
         notes.insert(notes.end(), passed_over.begin(), passed_over.end());
         return std::optional(*std::move(loaded));
       }
+      // It may have been removed since, because there is a later one.
+      CAIRN_TRY_ASSIGN(std::string now, latest(root, before));
+      if (now != path && again++ < kMostReopenings) {
+        path = std::move(now);
+        continue;
+      }
       if (!options.fallback || loaded.error().code() != Code::kCorrupt)
         return std::move(loaded).error();
       passed_over.push_back(
           fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
       runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
       before = path;
+      CAIRN_TRY_ASSIGN(path, latest(root, before));
     }
   }
 

@@ -87,6 +87,32 @@ void warn_of_other_run(const std::string& base, const RunEntry& latest, Runtime&
                   latest.path, latest.run_id, run_id));
 }
 
+bool is_there(const std::string& path, Runtime& runtime) {
+  return runtime.file_system().stat(nullptr, path, true).has_value();
+}
+
+struct Listing {
+  std::vector<RunEntry> entries;
+  bool some_went = false;  ///< while it was made: what came instead of them may not be in it
+};
+
+Result<Listing> list_once(const std::string& base, const storage::File& directory,
+                          Runtime& runtime) {
+  Listing listing;
+  CAIRN_TRY_ASSIGN(const auto children, runtime.file_system().list(directory));
+  if (auto self = look_at(base, runtime)) listing.entries.push_back(*std::move(self));
+  for (const storage::DirEntry& child : children) {
+    if (child.name.starts_with('.') || child.kind == storage::FileKind::kFile) continue;
+    const std::string path = base + "/" + child.name;
+    if (auto entry = look_at(path, runtime)) {
+      listing.entries.push_back(*std::move(entry));
+    } else if (!is_there(path, runtime)) {
+      listing.some_went = true;
+    }
+  }
+  return listing;
+}
+
 bool newer(const RunEntry& a, const RunEntry& b) {
   const auto rank = [](const RunEntry& entry) {
     return std::tuple(entry.step.value_or(-1), entry.time.value_or(Clock::Wall::min()), entry.name);
@@ -104,24 +130,24 @@ Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime
       const auto directory,
       fs.open(nullptr, uri.path,
               {.access = storage::OpenOptions::Access::kDirectory, .follow_links = true}));
-  CAIRN_TRY_ASSIGN(const auto children, fs.list(*directory));
-  std::vector<RunEntry> entries;
-  if (auto self = look_at(uri.path, runtime)) entries.push_back(*std::move(self));
-  for (const storage::DirEntry& child : children) {
-    if (child.name.starts_with('.') || child.kind == storage::FileKind::kFile) continue;
-    if (auto entry = look_at(uri.path + "/" + child.name, runtime))
-      entries.push_back(*std::move(entry));
+  for (int again = 0;; ++again) {
+    CAIRN_TRY_ASSIGN(Listing listing, list_once(uri.path, *directory, runtime));
+    if (listing.some_went && again < kMostReopenings) continue;
+    std::ranges::sort(listing.entries, newer);
+    return std::move(listing.entries);
   }
-  std::ranges::sort(entries, newer);
-  return entries;
 }
 
 std::string find_problem(const RunEntry& entry, Runtime& runtime) {
   if (!entry.problem.empty()) return entry.problem;
-  const auto opened = open_checkpoint(entry.path, runtime);
-  if (!opened) return opened.error().message();
-  const auto whole = check_files(*opened, runtime);
-  return whole ? "" : whole.error().message();
+  for (int reopened = 0;; ++reopened) {
+    const auto opened = open_checkpoint(entry.path, runtime);
+    if (!opened) return opened.error().message();
+    const auto whole = check_files(*opened, runtime);
+    if (whole) return "";
+    if (reopened == kMostReopenings || !has_changed(*opened, runtime))
+      return whole.error().message();
+  }
 }
 
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {
@@ -147,29 +173,48 @@ Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {
   return {};
 }
 
-Result<std::optional<std::string>> find_latest_checkpoint(
-    const std::string& base, Runtime& runtime, const std::optional<std::string>& older_than) {
-  auto entries = list_run(base, runtime);
-  if (!entries) {
-    if (entries.error().code() == Code::kNotFound) return std::optional<std::string>();
-    return std::move(entries).error();
-  }
-  auto from = entries->begin();
+namespace {
+
+struct Found {
+  std::optional<std::string> path;
+  bool outdated = false;  ///< one that was listed was removed before it could be taken
+};
+
+Found find_in(const std::vector<RunEntry>& entries, const std::string& base,
+              const std::optional<std::string>& older_than, Runtime& runtime) {
+  auto from = entries.begin();
   if (older_than) {
-    from = std::ranges::find(*entries, *older_than, &RunEntry::path);
-    if (from != entries->end()) ++from;
+    from = std::ranges::find(entries, *older_than, &RunEntry::path);
+    if (from != entries.end()) ++from;
   }
-  for (const RunEntry& entry : std::ranges::subrange(from, entries->end())) {
+  for (const RunEntry& entry : std::ranges::subrange(from, entries.end())) {
     if (!entry.marked) continue;
     const std::string problem = find_problem(entry, runtime);
     if (problem.empty()) {
       warn_of_other_run(base, entry, runtime);
-      return std::optional(entry.path);
+      return Found{.path = entry.path};
     }
+    const auto now = look_at(entry.path, runtime);
+    if (!now || !now->marked) return Found{.path = {}, .outdated = true};
     runtime.log(LogLevel::kWarning, "discovery/skipped",
                 fmt::format("{} was skipped: {}", entry.path, problem));
   }
-  return std::optional<std::string>();
+  return Found{};
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> find_latest_checkpoint(
+    const std::string& base, Runtime& runtime, const std::optional<std::string>& older_than) {
+  for (int again = 0;; ++again) {
+    auto entries = list_run(base, runtime);
+    if (!entries) {
+      if (entries.error().code() == Code::kNotFound) return std::optional<std::string>();
+      return std::move(entries).error();
+    }
+    Found found = find_in(*entries, base, older_than, runtime);
+    if (!found.outdated || again == kMostReopenings) return std::move(found.path);
+  }
 }
 
 }  // namespace cairn::inline manager
