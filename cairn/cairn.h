@@ -12,7 +12,6 @@
 #include "cairn/checkpoint/serialize_leaves.h"
 #include "cairn/checkpoint/version.h"
 #include "cairn/manager/checkpointer.h"
-#include "cairn/manager/discovery.h"
 #include "cairn/sharding/partition_rules.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/tree.h"
