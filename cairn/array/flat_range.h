@@ -19,7 +19,22 @@ std::uint64_t flat_index(const Shape& shape, const Shape& index);
 /// The index at a position in C order. REQUIRES: position < elements of the shape.
 Shape index_at(const Shape& shape, std::uint64_t position);
 
+/// Calls visit(Box) for each run in C order of the shape that the box consists of, in order.
+template <typename Visit>
+void each_run(const Shape& shape, Box box, const Visit& visit, std::size_t from = 0);
+
 /// Is the box one run in C order of the shape? An empty box is.
 bool is_flat(const Shape& shape, const Box& box);
+
+template <typename Visit>
+void each_run(const Shape& shape, Box box, const Visit& visit, std::size_t from) {
+  if (is_flat(shape, box)) return visit(box);
+  const Index end = box.end[from];
+  for (Index at = box.begin[from]; at < end; ++at) {
+    box.begin[from] = at;
+    box.end[from] = at + 1;
+    each_run(shape, box, visit, from + 1);
+  }
+}
 
 }  // namespace cairn::inline array

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/base/sha256.h"
 
-#include <array>
-
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
@@ -39,12 +37,14 @@ void Sha256::update(ByteSpan bytes) {
   EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size());
 }
 
-std::string Sha256::hex() {
-  std::array<std::byte, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(digest.data()), &size);
-  return encode_hex(ByteSpan(digest).first(size));
+Sha256Digest Sha256::digest() {
+  Sha256Digest digest{};
+  EVP_DigestFinal_ex(state_->context.get(), reinterpret_cast<unsigned char*>(digest.data()),
+                     nullptr);
+  return digest;
 }
+
+std::string Sha256::hex() { return encode_hex(digest()); }
 
 std::string sha256_hex(ByteSpan bytes) {
   Sha256 sum;

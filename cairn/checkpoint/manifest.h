@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cairn/base/json.h"
+#include "cairn/base/sha256.h"
 #include "cairn/format/stored_array.h"
 #include "cairn/sharding/mesh.h"
 #include "cairn/sharding/partition_spec.h"
@@ -55,6 +56,16 @@ inline std::uint64_t block_count(std::uint64_t length, std::uint64_t block_bytes
   return (length + block_bytes - 1) / block_bytes;
 }
 
+/// SHA-256 of part of an array: of its n-th chunk (`end` is n + 1); of an array that is one object,
+/// of the elements in C order from the end of the part before to `end`.
+struct PieceDigest {
+  std::uint64_t end = 0;
+  Sha256Digest sha256 = {};
+  bool operator==(const PieceDigest&) const = default;
+};
+/// The last end of all pieces: chunks, or elements.
+std::uint64_t piece_total(const format::StoredArray& stored);
+
 /// One array of a prefix.
 struct ManifestArray {
   KeyPath path;
@@ -64,6 +75,7 @@ struct ManifestArray {
   ChunkSums sums;
   std::string sha256;  ///< of the C-order bytes as stored types; empty unless it was asked for
   std::optional<PartitionSpec> spec = {};  ///< how it lay on the mesh, if it did
+  std::vector<PieceDigest> pieces = {};    ///< instead of `sha256`, where no rank had all of it
 };
 
 /// A file that holds several arrays (safetensors): its name, size and the CRC of what precedes the

@@ -74,6 +74,7 @@ struct Columns {
   const Json::Array* codec;
   const Json::Array* cast_from;
   const Json::Array* sha256;
+  const Json::Array* pieces;
   const Json::Array* spec;
   const Json::Array* part;
   const Json::Array* offset;
@@ -89,6 +90,7 @@ Result<Columns> find_columns(const Json& json, std::size_t count, bool parts) {
   CAIRN_TRY_ASSIGN(columns.codec, column(*arrays, "codec", count, !parts));
   CAIRN_TRY_ASSIGN(columns.cast_from, column(*arrays, "cast_from", count, false));
   CAIRN_TRY_ASSIGN(columns.sha256, column(*arrays, "sha256", count, false));
+  CAIRN_TRY_ASSIGN(columns.pieces, column(*arrays, "pieces", count, false));
   CAIRN_TRY_ASSIGN(columns.spec, column(*arrays, "spec", count, false));
   CAIRN_TRY_ASSIGN(columns.part, column(*arrays, "part", count, parts));
   CAIRN_TRY_ASSIGN(columns.offset, column(*arrays, "offset", count, parts));
@@ -201,6 +203,42 @@ Result<SumReader> sums_from_json(const Json& json) {
   return SumReader(*block_bytes, std::move(lengths), std::move(crcs));
 }
 
+/// Hands out digests of pieces in the same way.
+class PieceReader {
+ public:
+  PieceReader() = default;
+  PieceReader(std::vector<std::uint64_t> ends, std::vector<Sha256Digest> digests)
+      : ends_(std::move(ends)), digests_(std::move(digests)) {}
+
+  Result<std::vector<PieceDigest>> next(const Json& count, const format::StoredArray& stored) {
+    const auto wanted = count.unsigned_integer();
+    if (!wanted || *wanted > ends_.size() - at_) return columns_error("pieces");
+    std::vector<PieceDigest> pieces;
+    for (std::uint64_t n = 0; n < *wanted; ++n, ++at_) {
+      const std::uint64_t before = n == 0 ? 0 : pieces.back().end;
+      const bool follows = stored.one_object ? ends_[at_] > before : ends_[at_] == before + 1;
+      if (!follows) return manifest_member_error("piece_ends");
+      pieces.push_back({ends_[at_], digests_[at_]});
+    }
+    if (!pieces.empty() && pieces.back().end != piece_total(stored))
+      return manifest_member_error("piece_ends");
+    return pieces;
+  }
+  bool at_end() const { return at_ == ends_.size(); }
+
+ private:
+  std::vector<std::uint64_t> ends_;
+  std::vector<Sha256Digest> digests_;
+  std::size_t at_ = 0;
+};
+
+Result<PieceReader> pieces_from_json(const Json& json) {
+  CAIRN_TRY_ASSIGN(auto ends, unpack<std::uint64_t>(json, "piece_ends"));
+  CAIRN_TRY_ASSIGN(auto digests, unpack<Sha256Digest>(json, "piece_sha256"));
+  if (ends.size() != digests.size()) return manifest_member_error("piece_sha256");
+  return PieceReader(std::move(ends), std::move(digests));
+}
+
 /// Index of `codec` in the table, adding it if it is new. The table is short.
 std::uint64_t codec_number(Json::Array& table, const Json& codec) {
   const auto number = static_cast<std::uint64_t>(std::ranges::find(table, codec) - table.begin());
@@ -210,15 +248,22 @@ std::uint64_t codec_number(Json::Array& table, const Json& codec) {
 
 }  // namespace
 
+std::uint64_t piece_total(const format::StoredArray& stored) {
+  return stored.one_object ? Box::whole(stored.shape).elements() : stored.chunk_count();
+}
+
 Error manifest_member_error(std::string_view name) {
   return Error(Code::kCorrupt, "manifest/bad-member",
                fmt::format("the manifest's member '{}' is missing or not valid", name));
 }
 
 void columns_to_json(const Manifest& manifest, Json& json) {
-  Json::Array dtype, shape, chunk, codec, cast_from, sha256, spec, part, offset, codecs, parts;
+  Json::Array dtype, shape, chunk, codec, cast_from, sha256, pieces, spec, part, offset, codecs,
+      parts;
   std::vector<std::uint64_t> lengths;
   std::vector<std::uint32_t> crcs;
+  std::vector<std::uint64_t> piece_ends;
+  std::vector<Sha256Digest> piece_sha256;
   bool any_cast = false;
   bool any_sha = false;
   bool any_spec = false;
@@ -246,6 +291,11 @@ void columns_to_json(const Manifest& manifest, Json& json) {
     sha256.push_back(array.sha256.empty() ? Json() : Json(array.sha256));
     any_cast |= array.cast_from.has_value();
     any_sha |= !array.sha256.empty();
+    pieces.emplace_back(static_cast<std::uint64_t>(array.pieces.size()));
+    for (const PieceDigest& piece : array.pieces) {
+      piece_ends.push_back(piece.end);
+      piece_sha256.push_back(piece.sha256);
+    }
     spec.push_back(array.spec ? array.spec->to_json() : Json());
     any_spec |= array.spec.has_value();
     lengths.insert(lengths.end(), array.sums.lengths().begin(), array.sums.lengths().end());
@@ -263,11 +313,15 @@ void columns_to_json(const Manifest& manifest, Json& json) {
   }
   if (any_cast) arrays.emplace_back("cast_from", std::move(cast_from));
   if (any_sha) arrays.emplace_back("sha256", std::move(sha256));
+  if (!piece_ends.empty()) arrays.emplace_back("pieces", std::move(pieces));
   if (any_spec) arrays.emplace_back("spec", std::move(spec));
   json.set("arrays", std::move(arrays));
   json.set("block_bytes", kBlockBytes);
   json.set("lengths", pack(lengths));
   json.set("crcs", pack(crcs));
+  if (piece_ends.empty()) return;
+  json.set("piece_ends", pack(piece_ends));
+  json.set("piece_sha256", pack(piece_sha256));
 }
 
 Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Manifest& manifest) {
@@ -275,6 +329,10 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
   CAIRN_TRY_ASSIGN(const Columns columns, find_columns(json, paths.size(), in_parts));
   CAIRN_TRY_ASSIGN(manifest.parts, parts_from_json(json));
   CAIRN_TRY_ASSIGN(SumReader sums, sums_from_json(json));
+  PieceReader pieces;
+  if (columns.pieces != nullptr) {
+    CAIRN_TRY_ASSIGN(pieces, pieces_from_json(json));
+  }
   const Json* codecs = json.find("codecs");
   if (!in_parts && (codecs == nullptr || codecs->array() == nullptr))
     return manifest_member_error("codecs");
@@ -291,6 +349,9 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
     if (columns.sha256 != nullptr && (*columns.sha256)[i].text() != nullptr) {
       array.sha256 = *(*columns.sha256)[i].text();
     }
+    if (columns.pieces != nullptr) {
+      CAIRN_TRY_ASSIGN(array.pieces, pieces.next((*columns.pieces)[i], array.stored));
+    }
     if (columns.spec != nullptr && !(*columns.spec)[i].is_null()) {
       auto spec = PartitionSpec::from_json((*columns.spec)[i]);
       if (!spec) return manifest_member_error("spec");
@@ -305,6 +366,7 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
     manifest.arrays.push_back(std::move(array));
   }
   if (!sums.at_end()) return columns_error("lengths");
+  if (!pieces.at_end()) return columns_error("pieces");
   return {};
 }
 

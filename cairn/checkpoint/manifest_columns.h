@@ -13,7 +13,7 @@ namespace cairn::inline checkpoint {
 /// `corrupt` (manifest/bad-member).
 Error manifest_member_error(std::string_view name);
 
-/// Adds parts, arrays, block_bytes, lengths and crcs to `json`.
+/// Adds parts, arrays, block_bytes, lengths, crcs and digests of pieces to `json`.
 void columns_to_json(const Manifest& manifest, Json& json);
 
 /// The inverse. `paths` are those of the structure's arrays, in order; manifest.layout is set.

@@ -71,6 +71,38 @@ TEST_P(ManifestText, ComesBackEqual) {
   EXPECT_EQ(parsed->arrays[0].sums.crcs(), manifest.arrays[0].sums.crcs());
 }
 
+TEST_P(ManifestText, HoldsDigestsOfAllPiecesOfAnArray) {
+  Manifest manifest = sample(GetParam());
+  const bool chunks = GetParam() == kZarr2Layout;
+  const auto with_ends = [&](const std::vector<std::uint64_t>& ends) {
+    manifest.arrays[0].sha256.clear();
+    manifest.arrays[0].pieces.clear();
+    for (const std::uint64_t end : ends)
+      manifest.arrays[0].pieces.push_back({end, {static_cast<std::byte>(end), std::byte{9}}});
+    return parse_manifest(*dump_manifest(manifest));
+  };
+  const auto parsed =
+      with_ends(chunks ? std::vector<std::uint64_t>{1, 2, 3} : std::vector<std::uint64_t>{8, 20});
+  ASSERT_TRUE(parsed) << parsed.error().to_string();
+  EXPECT_EQ(parsed->arrays[0].pieces, manifest.arrays[0].pieces);
+  EXPECT_TRUE(parsed->arrays[1].pieces.empty());
+  // Too few, too many, none, twice.
+  for (const auto& ends : std::vector<std::vector<std::uint64_t>>{
+           {1, 2}, {1, 2, 3, 4}, {8, 21}, {0, 3}, {0, 20}, {1, 1, 3}, {8, 8, 20}}) {
+    const auto refused = with_ends(ends);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason(), "manifest/bad-member");
+  }
+  std::string text = *dump_manifest(manifest);
+  const std::string counts = "\"pieces\":[3,0]";
+  ASSERT_NE(text.find(counts), std::string::npos) << text;
+  for (const char* const wrong : {"\"pieces\":[4,0]", "\"pieces\":[2,0]", "\"pieces\":[3]"}) {
+    std::string damaged = text;
+    damaged.replace(damaged.find(counts), counts.size(), wrong);
+    EXPECT_FALSE(parse_manifest(damaged)) << wrong;
+  }
+}
+
 TEST_P(ManifestText, DigestSeesTheTreeAndTheBytesButNotTheTime) {
   const Manifest manifest = sample(GetParam());
   Manifest later = manifest;

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/base/base64.h"
+#include "cairn/base/sha256.h"
 #include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
@@ -243,6 +245,74 @@ TEST(Ranks, ThatLoadOtherLeavesAreTold) {
     ASSERT_FALSE(loaded);
     EXPECT_EQ(loaded.error().reason(), "load/ranks-disagree");
   });
+}
+
+/// All digests that an array should have, found from the whole of it.
+std::string expected_digests(const ManifestArray& array, const Array& whole) {
+  if (!array.sha256.empty()) return sha256_hex(whole.bytes());
+  std::string text;
+  std::uint64_t begin = 0;
+  for (const PieceDigest& piece : array.pieces) {
+    const Array flat = must(whole.reshaped({static_cast<Index>(whole.elements())}));
+    const Array cells =
+        array.stored.one_object
+            ? flat.slice({{static_cast<Index>(begin)}, {static_cast<Index>(piece.end)}})
+            : must(whole.slice(array.stored.chunk_box(piece.end - 1)).to_dense());
+    text += sha256_hex(cells.bytes());
+    begin = piece.end;
+  }
+  return text;
+}
+
+std::string found_digests(const ManifestArray& array) {
+  std::string text = array.sha256;
+  for (const PieceDigest& piece : array.pieces) text += encode_hex(piece.sha256);
+  return text;
+}
+
+TEST(Ranks, HashTogetherWhatIsAskedForAndFindWhatIsNotAsItWas) {
+  testing::Random random(22);
+  for (int round = 0; round < 24; ++round) {
+    const int ranks = std::array{2, 3, 4}[testing::below(random, 3)];
+    const Mesh mesh = random_mesh(random, ranks);
+    auto leaves = random_leaves(random, mesh);
+    // Runs that are long enough to be written in place.
+    const Mesh line = must(Mesh::over_ranks({{"x", ranks}}, ranks));
+    leaves.push_back({"long", testing::random_array(random, DType::kInt8, {ranks, 2'000'001}),
+                      must(NamedSharding::make(line, {{"x"}}))});
+    SaveOptions options{.layout = std::string(round % 2 == 0 ? kZarr2Layout : kSafetensorsLayout)};
+    options.chunk_bytes = 1000 + testing::below(random, 1 << 20);
+    options.enable_compression = round % 4 == 0;
+    options.enable_validation = true;
+    testing::TempDir dir;
+    for (const auto& report :
+         save_by_ranks(ranks, dir / "c", options, [&](int rank) { return tree_of(leaves, rank); }))
+      ASSERT_TRUE(report) << report.error().to_string();
+    Runtime runtime;
+    auto checkpoint = must(open_checkpoint(dir / "c", runtime));
+    bool in_pieces = false;
+    for (std::size_t i = 0; i < leaves.size(); ++i) {
+      ManifestArray& array = checkpoint.prefixes[0].manifest.arrays[i];
+      const auto leaf = std::ranges::find(leaves, array.path.text(), &Leaf::name);
+      EXPECT_EQ(found_digests(array), expected_digests(array, leaf->whole)) << leaf->name;
+      EXPECT_TRUE(leaf->whole.elements() == 0 || found_digests(array) != "") << leaf->name;
+      in_pieces |= !array.pieces.empty();
+    }
+    ASSERT_TRUE(in_pieces);
+    must(load(checkpoint, {.validate = true}, runtime));
+    EXPECT_TRUE(must(verify(checkpoint, {}, runtime)).damages.empty());
+    auto& arrays = checkpoint.prefixes[0].manifest.arrays;
+    const auto hashed = std::ranges::find_if(
+        arrays, [](const ManifestArray& array) { return !array.pieces.empty(); });
+    hashed->pieces.back().sha256[31] ^= std::byte{1};
+    const auto loaded = load(checkpoint, {.validate = true}, runtime);
+    EXPECT_EQ(testing::reason(loaded), "load/sha256");
+    const auto damages = must(verify(checkpoint, {}, runtime)).damages;
+    ASSERT_EQ(damages.size(), 1u);
+    EXPECT_EQ(damages[0].reason, "load/sha256");
+    EXPECT_EQ(damages[0].key, hashed->path.text());
+    if (HasFailure()) return;
+  }
 }
 
 TEST(Ranks, ValidateAllOfWhatOneOfThemLoadsByItself) {

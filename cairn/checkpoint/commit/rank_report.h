@@ -18,8 +18,8 @@ constexpr std::size_t kMaxRankReportBytes = std::size_t{1} << 30;
 
 struct RankReport {
   int rank = 0;
-  std::optional<Error> failure;                ///< then there are no sums
-  std::vector<std::vector<SummedRange>> sums;  ///< by prefix, in the order of the save
+  std::optional<Error> failure;   ///< then there are no sums
+  std::vector<WrittenSums> sums;  ///< by prefix, in the order of the save
 };
 
 std::string dump_rank_report(const RankReport& report);

@@ -14,8 +14,9 @@ TEST(RankReport, ComesBackAsItWas) {
   RankReport report;
   report.rank = 7;
   report.sums = {
-      {{.array = 1, .crc = 0xdeadbeef, .chunk = 2, .begin = 0, .end = kBlockBytes},
-       {.array = 3, .crc = 1, .chunk = 0, .begin = kBlockBytes + 5, .end = kBlockBytes + 9}},
+      {.ranges = {{.array = 1, .crc = 0xdeadbeef, .chunk = 2, .begin = 0, .end = kBlockBytes},
+                  {.array = 3, .crc = 1, .begin = kBlockBytes + 5, .end = kBlockBytes + 9}},
+       .hashes = {{.array = 3, .begin = 5, .end = 6, .sha256 = {std::byte{7}, std::byte{8}}}}},
       {}};
   const auto back = must(parse_rank_report(dump_rank_report(report)));
   EXPECT_EQ(back.rank, 7);
@@ -38,7 +39,8 @@ TEST(RankReport, AFailureKeepsCodeAndWords) {
 
 TEST(RankReport, DamageIsRefused) {
   RankReport report;
-  report.sums = {{{.array = 1, .crc = 2, .chunk = 3, .begin = 4, .end = 5}}};
+  report.sums = {{.ranges = {{.array = 1, .crc = 2, .chunk = 3, .begin = 4, .end = 5}},
+                  .hashes = {{.array = 1, .begin = 7, .end = 8}}}};
   const std::string good = dump_rank_report(report);
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
@@ -58,6 +60,8 @@ TEST(RankReport, DamageIsRefused) {
                 "\"failure\":{\"code\":\"odd\",\"reason\":\"\",\"message\":\"\"}"),
            with("\"begin\":\"BA", "\"begin\":\"BQ"),  // begins where it ends
            with("\"crc\":\"AgAAAA==\"", "\"crc\":\"AgAAA\""),
+           with("\"hashes\"", "\"hash\""),
+           with("\"sha256\":\"AA", "\"sha256\":\""),
        }) {
     const auto parsed = parse_rank_report(text);
     ASSERT_FALSE(parsed) << text;

@@ -2,6 +2,7 @@
 #include "cairn/checkpoint/inspect/verify.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -10,6 +11,7 @@
 #include "cairn/async/mutex.h"
 #include "cairn/base/crc32c.h"
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/read_boxes.h"
 #include "cairn/format/zarr2/metadata.h"
 
@@ -23,6 +25,11 @@ struct VerifyJob {
   std::uint64_t chunk = 0;
   const ManifestPart* part = nullptr;  // set: the part's header, no array
   std::uint64_t bytes = 0;
+};
+
+struct DigestJob {
+  const OpenedPrefix* prefix = nullptr;
+  DigestPlace place;
 };
 
 class Verifier {
@@ -44,6 +51,7 @@ class Verifier {
         jobs_.push_back({&prefix, i, n, nullptr, bytes});
       }
       if (array.sums.empty() && chunks > 0) report_.unchecked.push_back(array.path.text());
+      for (const DigestPlace& place : digests_of(prefix, {i})) digests_.push_back({&prefix, place});
     }
   }
 
@@ -56,6 +64,7 @@ class Verifier {
       progress.add(jobs_[i].bytes);
       return {};
     }));
+    CAIRN_TRY(check_digests());
     const auto place = [](const Damage& d) {
       return std::tie(d.prefix, d.key, d.object, d.message);
     };
@@ -72,6 +81,33 @@ class Verifier {
     MutexLock lock(mutex_);
     report_.bytes += job.bytes;
     if (!result) report_.damages.push_back(damage(job, result.error()));
+  }
+
+  Result<void> check_digests() {
+    std::set<std::pair<std::string, std::string>> damaged;
+    {
+      MutexLock lock(mutex_);
+      for (const Damage& found : report_.damages) damaged.emplace(found.prefix, found.key);
+    }
+    return for_each_index(runtime_.executor(), digests_.size(), [&](std::size_t i) -> Result<void> {
+      const auto& [prefix, place] = digests_[i];
+      const ManifestArray& array = prefix->manifest.arrays[place.array];
+      if (damaged.contains({prefix->name, array.path.text()})) return {};
+      const auto checked = check_digest(*prefix, place, runtime_);
+      if (checked) return {};
+      Damage found{prefix->name, array.path.text(), array.stored.key, "", "", ""};
+      // The n-th piece of an array in chunks is the n-th chunk.
+      if (!array.pieces.empty() && !array.stored.one_object) {
+        found.chunk = array.stored.chunk_name(place.piece);
+        found.object = array.stored.chunk_key(place.piece);
+      }
+      found.object = prefix->store->describe(found.object);
+      found.reason = checked.error().reason();
+      found.message = checked.error().message();
+      MutexLock lock(mutex_);
+      report_.damages.push_back(std::move(found));
+      return {};
+    });
   }
 
   static const ManifestArray& array_of(const VerifyJob& job) {
@@ -152,6 +188,7 @@ class Verifier {
 
   Runtime& runtime_;
   std::vector<VerifyJob> jobs_;
+  std::vector<DigestJob> digests_;
   Mutex mutex_;
   VerifyReport report_;
 };

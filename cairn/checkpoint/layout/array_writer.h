@@ -49,11 +49,10 @@ class ArrayWriter {
   virtual const std::vector<WriteJob>& late_jobs() const = 0;
   /// Ends the writing. The sums of what this rank wrote since the last call; its objects become
   /// durable with the store.
-  virtual Result<std::vector<SummedRange>> take_sums() = 0;
+  virtual Result<WrittenSums> take_sums() = 0;
   /// Rank 0: writes what the arrays have in common, and tells the manifest of them: arrays and
-  /// parts. `sums` are those of all ranks. `sha256` has a digest for each array, or is empty.
-  virtual Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
-                              const std::vector<std::string>& sha256) = 0;
+  /// parts. `sums` are those of all ranks, and of whoever hashed arrays whole.
+  virtual Result<void> finish(Manifest& manifest, WrittenSums sums) = 0;
   /// Name of the manifest, and what the prefix consists of (the manifest included, by itself or
   /// within a directory), all relative to the store.
   virtual std::string manifest_name() const = 0;
@@ -67,7 +66,7 @@ struct ArrayWriterOptions {
   /// that is known before the data.
   std::string bare_name = {};
   const Manifest* head = nullptr;
-  bool with_sha256 = false;
+  bool with_sha256 = false;  ///< hash what is written of arrays that have no hasher
   int rank = 0;
   int ranks = 1;
   std::string pieces_name = {};  ///< of this prefix in the store of pieces

@@ -27,17 +27,6 @@ Box moved(Box box, const Shape& origin) {
   return box;
 }
 
-/// The parts of a box that are runs in C order of the shape around it.
-void each_run(const Shape& shape, Box box, std::size_t from, const auto& visit) {
-  if (is_flat(shape, box)) return visit(box);
-  const Index end = box.end[from];
-  for (Index at = box.begin[from]; at < end; ++at) {
-    box.begin[from] = at;
-    box.end[from] = at + 1;
-    each_run(shape, box, from + 1, visit);
-  }
-}
-
 class PiecesSource final : public LeafSource {
  public:
   PiecesSource(storage::Store& store, std::string name, const PlannedArray& array)
@@ -84,7 +73,7 @@ class PiecesSource final : public LeafSource {
     const Shape inner = box.shape();
     const Strides strides = dense_strides(shape_, item_);
     Result<void> done;
-    each_run(inner, common.relative_to(box.begin), 0, [&](const Box& run) {
+    each_run(inner, common.relative_to(box.begin), [&](const Box& run) {
       if (!done) return;
       done = [&]() -> Result<void> {
         CAIRN_TRY_ASSIGN(const Buffer bytes,

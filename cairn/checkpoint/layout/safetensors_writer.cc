@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cairn/async/mutex.h"
+#include "cairn/base/sha256.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/layout/left_pieces.h"
 #include "cairn/checkpoint/names.h"
@@ -92,16 +93,15 @@ class SafetensorsWriter final : public ArrayWriter {
     return write_here(job, cells).in([&] { return "leaf " + arrays_[job.array].path.text(); });
   }
 
-  Result<std::vector<SummedRange>> take_sums() override {
+  Result<WrittenSums> take_sums() override {
     MutexLock lock(mutex_);
     // The header of a bare file has the sums in it: finish() writes it.
     if (!bare()) CAIRN_TRY(close_parts());
     return std::exchange(sums_, {});
   }
 
-  Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
-                      const std::vector<std::string>& sha256) override {
-    auto arrays = manifest_arrays(sha256);
+  Result<void> finish(Manifest& manifest, WrittenSums sums) override {
+    auto arrays = manifest_arrays();
     CAIRN_TRY(join_sums(std::move(sums), arrays));
     if (bare()) {
       st::Writer& file = *parts_.front().writer;
@@ -193,9 +193,7 @@ class SafetensorsWriter final : public ArrayWriter {
 
   Result<void> open_alone(Part& part) {
     if (bare()) {
-      auto arrays = manifest_arrays(
-          options_.with_sha256 ? std::vector<std::string>(arrays_.size(), std::string(64, '0'))
-                               : std::vector<std::string>());
+      auto arrays = manifest_arrays();
       CAIRN_TRY(set_zero_sums(arrays));
       CAIRN_TRY_ASSIGN(part.header.metadata, embedded(arrays));
     }
@@ -263,17 +261,23 @@ class SafetensorsWriter final : public ArrayWriter {
     const auto bits = static_cast<std::uint64_t>(bit_width(stored.dtype));
     const std::uint64_t offset =
         stored.packed ? range.begin * bits / 8 : range.begin * item_size(stored.dtype);
-    std::vector<SummedRange> sums;
+    const auto number = static_cast<std::uint32_t>(i);
+    WrittenSums sums;
     CAIRN_TRY(sum_ranges(
-        {.array = static_cast<std::uint32_t>(i)}, offset, bytes.bytes(), sums,
+        {.array = number}, offset, bytes.bytes(), sums.ranges,
         [&](std::uint64_t at, ByteSpan block) { return writer->write(tensor, at, block); }));
+    if (options_.with_sha256 && !arrays_[i].work.hasher) {
+      Sha256 sha;
+      sha.update(cells);
+      sums.hashes.push_back({number, range.begin, range.end, sha.digest()});
+    }
     MutexLock lock(mutex_);
-    sums_.insert(sums_.end(), sums.begin(), sums.end());
+    sums_.add(sums);
     return {};
   }
 
   /// Everything but the sums.
-  std::vector<ManifestArray> manifest_arrays(const std::vector<std::string>& sha256) const {
+  std::vector<ManifestArray> manifest_arrays() const {
     std::vector<ManifestArray> arrays;
     arrays.reserve(arrays_.size());
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -283,14 +287,15 @@ class SafetensorsWriter final : public ArrayWriter {
                                                  bare() ? std::string() : part.name),
                         arrays_[i].cast_from,
                         {},
-                        sha256.empty() ? std::string() : sha256[i],
+                        {},
                         spec_of(arrays_[i].sharding)});
     }
     return arrays;
   }
 
-  static Result<void> set_zero_sums(std::vector<ManifestArray>& arrays) {
+  Result<void> set_zero_sums(std::vector<ManifestArray>& arrays) const {
     for (ManifestArray& array : arrays) {
+      if (options_.with_sha256) array.sha256 = std::string(64, '0');
       std::vector<std::uint64_t> lengths;
       if (array.stored.chunk_count() > 0) lengths.push_back(array.stored.chunk_bytes());
       std::vector<std::uint32_t> crcs(lengths.empty() ? 0
@@ -335,7 +340,7 @@ class SafetensorsWriter final : public ArrayWriter {
   std::vector<WriteJob> late_jobs_;
   bool headers_written_ = false;
   Mutex mutex_;  // guards the writers of parts while jobs run
-  std::vector<SummedRange> sums_ CAIRN_GUARDED_BY(mutex_);
+  WrittenSums sums_ CAIRN_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "cairn/array/flat_range.h"
 #include "cairn/async/mutex.h"
+#include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/array_writer.h"
 #include "cairn/checkpoint/names.h"
@@ -47,21 +49,16 @@ class Zarr2Writer final : public ArrayWriter {
     return write_here(job, array.stored, cells).in([&] { return "leaf " + array.path.text(); });
   }
 
-  Result<std::vector<SummedRange>> take_sums() override {
+  Result<WrittenSums> take_sums() override {
     MutexLock lock(mutex_);
     return std::exchange(sums_, {});
   }
 
-  Result<void> finish(Manifest& manifest, std::vector<SummedRange> sums,
-                      const std::vector<std::string>& sha256) override {
+  Result<void> finish(Manifest& manifest, WrittenSums sums) override {
     manifest.arrays.reserve(arrays_.size());
-    for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      manifest.arrays.push_back({arrays_[i].path,
-                                 arrays_[i].stored,
-                                 arrays_[i].cast_from,
-                                 {},
-                                 sha256.empty() ? std::string() : sha256[i],
-                                 spec_of(arrays_[i].sharding)});
+    for (const PlannedArray& array : arrays_) {
+      manifest.arrays.push_back(
+          {array.path, array.stored, array.cast_from, {}, {}, spec_of(array.sharding)});
     }
     return join_sums(std::move(sums), manifest.arrays);
   }
@@ -111,12 +108,29 @@ class Zarr2Writer final : public ArrayWriter {
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
     CAIRN_TRY_ASSIGN(const Buffer encoded, codec.encode(cells));
     const SummedRange place{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
-    std::vector<SummedRange> sums;
+    WrittenSums sums;
     CAIRN_TRY(write_object(object_key(stored, stored.chunk_name(job.what)), encoded.bytes(), place,
-                           sums));
+                           sums.ranges));
+    if (options_.with_sha256 && !arrays_[job.array].work.hasher) {
+      sums.hashes.push_back(
+          {place.array, job.what, job.what + 1, hash_chunk(stored, job.what, cells)});
+    }
     MutexLock lock(mutex_);
-    sums_.insert(sums_.end(), sums.begin(), sums.end());
+    sums_.add(sums);
     return {};
+  }
+
+  // Only of the cells that lie inside the array.
+  static Sha256Digest hash_chunk(const format::StoredArray& stored, std::uint64_t chunk,
+                                 ByteSpan cells) {
+    const std::size_t item = item_size(stored.dtype);
+    const Box box = Box::whole(stored.chunk_box(chunk).shape());
+    Sha256 sha;
+    each_run(stored.chunk_shape, box, [&](const Box& run) {
+      sha.update(
+          cells.subspan(flat_index(stored.chunk_shape, run.begin) * item, run.elements() * item));
+    });
+    return sha.digest();
   }
 
   Result<void> write_object(const std::string& key, ByteSpan bytes, const SummedRange& place,
@@ -140,7 +154,7 @@ class Zarr2Writer final : public ArrayWriter {
   std::vector<WriteJob> jobs_;
   const std::vector<WriteJob> late_jobs_;  // chunks have one writer each: there are none
   Mutex mutex_;
-  std::vector<SummedRange> sums_ CAIRN_GUARDED_BY(mutex_);
+  WrittenSums sums_ CAIRN_GUARDED_BY(mutex_);
 };
 
 }  // namespace

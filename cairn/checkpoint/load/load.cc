@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cairn/base/sha256.h"
+#include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/load_target.h"
 #include "cairn/checkpoint/load/load_together.h"
 #include "cairn/checkpoint/load/match_template.h"
@@ -56,17 +56,9 @@ Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& optio
 
 Result<void> validate_arrays(const OpenedPrefix& prefix, const std::vector<std::size_t>& which,
                              Runtime& runtime) {
-  return for_each_index(runtime.executor(), which.size(), [&](std::size_t n) -> Result<void> {
-    const ManifestArray& array = prefix.manifest.arrays[which[n]];
-    if (array.sha256.empty()) return {};
-    CAIRN_TRY_ASSIGN(const Array whole,
-                     load_box(prefix, which[n], Box::whole(array.stored.shape), runtime, false));
-    const std::string found = sha256_hex(whole.bytes());
-    if (found == array.sha256) return {};
-    return Error(
-        Code::kCorrupt, "load/sha256",
-        fmt::format("leaf {}: SHA-256 is {}, expected {}", array.path.text(), found, array.sha256));
-  });
+  const auto digests = digests_of(prefix, which);
+  return for_each_index(runtime.executor(), digests.size(),
+                        [&](std::size_t n) { return check_digest(prefix, digests[n], runtime); });
 }
 
 void report_arrays(const OpenedPrefix& prefix, const LoadWork& work, LoadReport& report) {

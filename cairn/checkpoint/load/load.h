@@ -57,7 +57,7 @@ struct LoadOptions {
   /// counts each by itself. 0: all at once.
   std::size_t chunk_size = 0;
   bool use_async = true;  ///< false: one reader, on the calling thread
-  bool validate = false;  ///< SHA-256 of every array that has one (`corrupt`, load/sha256)
+  bool validate = false;  ///< SHA-256 of whatever has one (`corrupt`, load/sha256)
   ProgressSink progress = {};
 };
 

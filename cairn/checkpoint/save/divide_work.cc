@@ -66,6 +66,7 @@ class Divider {
   }
 
   void divide(PlannedArray& array) {
+    array.work.hasher = next_hasher(array);
     auto holdings = array.sharding.holdings(array.stored.shape, rank_);
     // Ranks that hold several boxes in common must go through them in one order.
     std::ranges::sort(holdings, {}, &Holding::group);
@@ -159,6 +160,14 @@ class Divider {
     return static_cast<int>(taker);
   }
 
+  std::optional<int> next_hasher(const PlannedArray& array) {
+    if (ranks_ == 1) return rank_;
+    const DeviceGroups& groups = array.sharding.groups(array.stored.shape);
+    if (groups.size() != 1) return std::nullopt;
+    const std::vector<int>& holders = *groups.ranks(0);
+    return holders[hashed_++ % holders.size()];
+  }
+
   const int rank_;
   const int ranks_;
   ReplicaShares shares_;
@@ -166,6 +175,7 @@ class Divider {
   std::unordered_set<const DeviceGroups*> checked_;
   std::uint64_t assembled_ = 0;  // bytes of all tensors that are put together, and of those passed
   std::uint64_t passed_ = 0;
+  std::size_t hashed_ = 0;  // arrays that are hashed whole
 };
 
 }  // namespace

@@ -152,7 +152,7 @@ std::optional<PartitionSpec> spec_of(const Sharding& sharding) {
 
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
                                 const Sharding& sharding, const PlanOptions& options) {
-  PlannedArray planned{path, nullptr, {}, {}, sharding, true, {}};
+  PlannedArray planned{path, nullptr, {}, {}, sharding, {}};
   format::StoredArray& stored = planned.stored;
   stored.dtype = dtype;
   stored.shape = shape;
@@ -187,7 +187,6 @@ Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leav
     CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, array->dtype(), array->shape(),
                                               array->sharding(), options));
     CAIRN_TRY(check_memory(*array, rank).in([&] { return "leaf " + leaf.path.text(); }));
-    planned.whole_here = array->whole();
     planned.source = memory_source(*array, planned.stored.dtype);
     arrays.push_back(std::move(planned));
   }

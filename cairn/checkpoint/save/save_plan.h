@@ -54,6 +54,7 @@ struct ArrayWork {
   std::vector<ElementRange> ranges = {};   ///< safetensors: written in place
   std::vector<LeftPiece> pieces = {};      ///< safetensors: left for the assembler
   std::optional<int> assembler = {};       ///< safetensors: the rank that needs all pieces, if any
+  std::optional<int> hasher = {};          ///< the one that hashes it, of ranks that have it whole
 };
 
 /// An array and how it will lie in the store; `stored.key` and offset are set by the layout.
@@ -63,8 +64,7 @@ struct PlannedArray {
   format::StoredArray stored;
   std::optional<DType> cast_from;
   Sharding sharding = {};
-  bool whole_here = true;  ///< the source has all elements
-  ArrayWork work = {};     ///< of this rank; divide_work.h
+  ArrayWork work = {};  ///< of this rank; divide_work.h
 };
 
 /// Has this process memory of each box that `rank` holds? `invalid_argument` (plan/no-memory).

@@ -18,7 +18,7 @@ namespace cairn::inline checkpoint {
 namespace {
 
 // Hashes one array in C order, in pieces, so that no array is gathered whole.
-Result<std::string> hash_array(const PlannedArray& array, Runtime& runtime) {
+Result<Sha256Digest> hash_array(const PlannedArray& array, Runtime& runtime) {
   const LeafSource& source = *array.source;
   const std::uint64_t elements = Box::whole(array.stored.shape).elements();
   const std::uint64_t step = 4 * kMiB / item_size(array.stored.dtype);
@@ -31,7 +31,7 @@ Result<std::string> hash_array(const PlannedArray& array, Runtime& runtime) {
                      source.range(at, std::min(at + step, elements), scratch));
     sha.update(bytes);
   }
-  return sha.hex();
+  return sha.digest();
 }
 
 void count(const Manifest& manifest, SaveReport& report) {
@@ -116,7 +116,7 @@ class DirectorySave final : public SaveSteps {
       if (options_.progress) options_.progress(done, total);
     }));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
-    CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_));
+    CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_, trees_));
     enter("syncing");
     CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
                                                  *attempt_, options_));
@@ -181,11 +181,11 @@ class BareSave final : public SaveSteps {
     enter(options_, "writing");
     CAIRN_TRY(write(options_.progress));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
-    CAIRN_TRY_ASSIGN(auto sums, writers_.front()->take_sums());
+    CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_, trees_));
     enter(options_, "committing");
     CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options_.guard));
     Manifest written = trees_.front().manifest;
-    CAIRN_TRY(writers_.front()->finish(written, std::move(sums), trees_.front().sha256));
+    CAIRN_TRY(writers_.front()->finish(written, std::move(sums.front())));
     CAIRN_TRY(store_->sync());
     SaveReport report;
     report.path = uri_.to_string();
@@ -229,7 +229,7 @@ Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveO
                           .shard_size = options.shard_size,
                           .bare_name = {},
                           .head = nullptr,
-                          .with_sha256 = false,
+                          .with_sha256 = options.enable_validation,
                           .rank = runtime.rank(),
                           .ranks = runtime.ranks(),
                           .pieces_name = std::to_string(writers.size())};
@@ -249,7 +249,7 @@ Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const Save
       CAIRN_TRY(for_each_index(
           runtime.executor(), tree.arrays.size(), [&](std::size_t i) -> Result<void> {
             const PlannedArray& array = tree.arrays[i];
-            if (!array.whole_here && runtime.ranks() > 1) return {};
+            if (array.work.hasher != runtime.rank()) return {};
             if (!array.source || array.source->immutable() != (which == Hash::kLasting)) return {};
             CAIRN_TRY_ASSIGN(tree.sha256[i], hash_array(array, runtime));
             return {};
@@ -294,10 +294,15 @@ Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink
   });
 }
 
-Result<SumsByPrefix> take_sums(const Writers& writers) {
+Result<SumsByPrefix> take_sums(const Writers& writers, std::vector<PreparedTree>& trees) {
   SumsByPrefix sums;
-  for (const auto& writer : writers) {
-    CAIRN_TRY_ASSIGN(auto taken, writer->take_sums());
+  for (std::size_t i = 0; i < writers.size(); ++i) {
+    CAIRN_TRY_ASSIGN(auto taken, writers[i]->take_sums());
+    const auto hashed = std::exchange(trees[i].sha256, {});
+    for (std::size_t n = 0; n < hashed.size(); ++n) {
+      const std::uint64_t total = piece_total(trees[i].arrays[n].stored);
+      if (hashed[n]) taken.hashes.push_back({static_cast<std::uint32_t>(n), 0, total, *hashed[n]});
+    }
     sums.push_back(std::move(taken));
   }
   return sums;
@@ -317,7 +322,7 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
       return array.sharding.named() != nullptr;
     });
     if (on_mesh != trees[i].arrays.end()) manifest.mesh = on_mesh->sharding.named()->mesh().axes();
-    CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i]), trees[i].sha256));
+    CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i])));
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
     finished.request.prefixes.push_back(std::move(prefix));

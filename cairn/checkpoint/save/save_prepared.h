@@ -20,8 +20,8 @@ namespace cairn::inline checkpoint {
 /// One tree on its way: what is known of it before anything is written.
 struct PreparedTree {
   std::vector<PlannedArray> arrays;
-  Manifest manifest;                     ///< its head: everything but arrays, parts and attempt
-  std::vector<std::string> sha256 = {};  ///< of each array, or empty
+  Manifest manifest;  ///< its head: everything but arrays, parts and attempt
+  std::vector<std::optional<Sha256Digest>> sha256 = {};  ///< of arrays that are hashed whole, here
 };
 
 /// Can this many trees be saved there? `invalid_argument` (save/one-tree), `unimplemented`
@@ -41,8 +41,8 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
 AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
                                int ranks);
 
-/// SHA-256, if it is asked for, of the arrays that are whole here: of those that may change, which
-/// are then forgotten, or of those that may not.
+/// SHA-256, if it is asked for, of the arrays that this rank hashes whole: of those that may
+/// change, which are then forgotten, or of those that may not.
 enum class Hash : std::uint8_t { kChanging, kLasting };
 Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,
                         Runtime& runtime);
@@ -62,8 +62,9 @@ using JobsOf = const std::vector<WriteJob>& (ArrayWriter::*)() const;
 Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink& progress,
                         Runtime& runtime);
 
-using SumsByPrefix = std::vector<std::vector<SummedRange>>;
-Result<SumsByPrefix> take_sums(const Writers& writers);
+/// Of each prefix: what was written and hashed since the last call.
+using SumsByPrefix = std::vector<WrittenSums>;
+Result<SumsByPrefix> take_sums(const Writers& writers, std::vector<PreparedTree>& trees);
 
 /// Manifests and what the arrays have in common, written and durable: ready for the commit.
 struct FinishedTrees {

@@ -151,12 +151,7 @@ class JointSave final : public SaveSteps {
     for (PreparedTree& tree : *trees_) arrays.push_back(&tree.arrays);
     CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
     CAIRN_TRY_ASSIGN(writers_, make_writers(*trees_, options_, runtime_));
-    return hash(Hash::kChanging);
-  }
-
-  Result<void> hash(Hash which) {
-    if (runtime_.rank() > 0) return {};
-    return hash_trees(*trees_, which, options_, runtime_);
+    return hash_trees(*trees_, Hash::kChanging, options_, runtime_);
   }
 
   Result<void> write_all(const Write& write) {
@@ -167,7 +162,7 @@ class JointSave final : public SaveSteps {
       rank_->count(done, total);
       if (options_.progress) options_.progress(done, total);
     }));
-    CAIRN_TRY(hash(Hash::kLasting));
+    CAIRN_TRY(hash_trees(*trees_, Hash::kLasting, options_, runtime_));
     return tell(kWrittenStage);
   }
 
@@ -190,11 +185,12 @@ class JointSave final : public SaveSteps {
   Result<void> tell(std::string_view stage) {
     RankReport told;
     told.rank = runtime_.rank();
-    CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_));
+    CAIRN_TRY_ASSIGN(told.sums, take_sums(writers_, *trees_));
     enter("syncing");
     CAIRN_TRY(rank_->data().sync());
-    for (const auto& ranges : told.sums) {
-      for (const SummedRange& range : ranges) report_.written_bytes += range.end - range.begin;
+    for (const WrittenSums& written : told.sums) {
+      for (const SummedRange& range : written.ranges)
+        report_.written_bytes += range.end - range.begin;
     }
     CAIRN_TRY(rank_->report(stage, told));
     enter("waiting for the others");
@@ -207,8 +203,7 @@ class JointSave final : public SaveSteps {
       if (told.sums.size() != sums.size())
         return Error(Code::kCorrupt, "ranks/bad-report", "it speaks of other prefixes")
             .in(fmt::format("rank {}", told.rank));
-      for (std::size_t i = 0; i < sums.size(); ++i)
-        sums[i].insert(sums[i].end(), told.sums[i].begin(), told.sums[i].end());
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(told.sums[i]);
       return {};
     };
     auto done = [&]() -> Result<void> {

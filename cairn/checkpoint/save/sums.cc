@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/save/sums.h"
 
+#include <span>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "cairn/base/base64.h"
 
 namespace cairn::inline checkpoint {
 
@@ -20,6 +23,11 @@ Error sums_error(const char* reason, const ManifestArray& array, std::uint64_t c
   return Error(
       Code::kInternal, reason,
       fmt::format("leaf {}: chunk {} {}", array.path.text(), array.stored.chunk_name(chunk), what));
+}
+
+Error no_array(std::size_t number, std::size_t count) {
+  return Error(Code::kInternal, "sums/no-array",
+               fmt::format("somebody wrote array {}, but there are {}", number, count));
 }
 
 /// Takes the ranges of one array, in order.
@@ -75,9 +83,45 @@ class ArraySums {
   std::vector<std::uint32_t> crcs_;
 };
 
+/// Digests of one array, in order.
+Result<void> set_digests(std::span<const HashedRange> hashes, ManifestArray& array) {
+  std::uint64_t end = 0;
+  for (const HashedRange& hash : hashes) {
+    if (hash.begin != end) break;
+    end = hash.end;
+    array.pieces.push_back({end, hash.sha256});
+  }
+  if (array.pieces.size() != hashes.size() || end != piece_total(array.stored)) {
+    return Error(Code::kInternal, "sums/hashes",
+                 fmt::format("leaf {} was not hashed whole and once", array.path.text()));
+  }
+  if (array.pieces.size() > 1) return {};
+  array.sha256 = encode_hex(array.pieces.front().sha256);
+  array.pieces.clear();
+  return {};
+}
+
+Result<void> join_hashes(std::vector<HashedRange> hashes, std::vector<ManifestArray>& arrays) {
+  std::ranges::sort(hashes, {}, [](const HashedRange& h) { return std::tuple(h.array, h.begin); });
+  for (auto next = hashes.begin(); next != hashes.end();) {
+    const auto first = next;
+    while (next != hashes.end() && next->array == first->array) ++next;
+    if (first->array >= arrays.size()) return no_array(first->array, arrays.size());
+    CAIRN_TRY(set_digests({first, next}, arrays[first->array]));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<void> join_sums(std::vector<SummedRange> ranges, std::vector<ManifestArray>& arrays) {
+void WrittenSums::add(const WrittenSums& other) {
+  ranges.insert(ranges.end(), other.ranges.begin(), other.ranges.end());
+  hashes.insert(hashes.end(), other.hashes.begin(), other.hashes.end());
+}
+
+Result<void> join_sums(WrittenSums written, std::vector<ManifestArray>& arrays) {
+  CAIRN_TRY(join_hashes(std::move(written.hashes), arrays));
+  std::vector<SummedRange>& ranges = written.ranges;
   std::ranges::sort(ranges, {}, kPlaceOf);
   auto next = ranges.begin();
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -85,10 +129,7 @@ Result<void> join_sums(std::vector<SummedRange> ranges, std::vector<ManifestArra
     for (; next != ranges.end() && next->array == i; ++next) CAIRN_TRY(sums.add(*next));
     CAIRN_TRY_ASSIGN(arrays[i].sums, std::move(sums).finish());
   }
-  if (next == ranges.end()) return {};
-  return Error(
-      Code::kInternal, "sums/no-array",
-      fmt::format("somebody wrote array {}, but there are {}", next->array, arrays.size()));
+  return next == ranges.end() ? Result<void>() : no_array(next->array, arrays.size());
 }
 
 }  // namespace cairn::inline checkpoint
