@@ -220,6 +220,17 @@ Array random_array(Random& random, DType dtype, const Shape& shape) {
   return *std::move(array);
 }
 
+Box random_box(Random& random, const Shape& shape) {
+  Box box = Box::whole(shape);
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const auto size = static_cast<std::uint64_t>(shape[d]);
+    const std::uint64_t begin = below(random, size);
+    box.begin[d] = static_cast<Index>(begin);
+    box.end[d] = static_cast<Index>(begin + 1 + below(random, size - begin));
+  }
+  return box;
+}
+
 Shape random_shape(Random& random, const RandomTreeOptions& options) {
   Shape shape(below(random, options.max_rank + 1));
   std::uint64_t left = options.max_elements;

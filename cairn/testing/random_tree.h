@@ -29,6 +29,8 @@ Tree random_tree(std::uint64_t seed, const RandomTreeOptions& options = {});
 
 /// Any bits that the type can have, NaN with payloads among them.
 Array random_array(Random& random, DType dtype, const Shape& shape);
+/// Any box that is not empty. REQUIRES: neither is the shape.
+Box random_box(Random& random, const Shape& shape);
 Shape random_shape(Random& random, const RandomTreeOptions& options = {});
 /// Every type of value; floats include NaN with payloads, infinities and -0.0.
 Value random_value(Random& random);

@@ -17,18 +17,6 @@
 namespace cairn {
 namespace {
 
-Box random_box(testing::Random& random, const Shape& shape) {
-  Box box = Box::whole(shape);
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const auto size = static_cast<std::uint64_t>(shape[d]);
-    box.begin[d] = static_cast<Index>(testing::below(random, size));
-    box.end[d] =
-        box.begin[d] + 1 +
-        static_cast<Index>(testing::below(random, size - static_cast<std::uint64_t>(box.begin[d])));
-  }
-  return box;
-}
-
 /// Blocks of a chunk that hold a wanted element, found one element at a time.
 std::set<std::uint64_t> needed_blocks(const ManifestArray& array, std::uint64_t chunk,
                                       const Box& wanted) {
@@ -63,7 +51,7 @@ TEST(LoadPlan, ReadsEachNeededBlockOnceAndNoOther) {
     const std::uint64_t chunks = array.stored.chunk_count();
     array.sums = *ChunkSums::make(kBlock, std::vector<std::uint64_t>(chunks, bytes),
                                   std::vector<std::uint32_t>(chunks * block_count(bytes, kBlock)));
-    const Box box = random_box(random, array.stored.shape);
+    const Box box = testing::random_box(random, array.stored.shape);
     const LoadPlan plan = plan_load({{&array, box}}, true);
     std::map<std::uint64_t, std::multiset<std::uint64_t>> read;
     for (const ReadJob& job : plan.jobs) {
@@ -96,7 +84,8 @@ TEST(LoadPlan, BoxesOfOneArrayShareWhatTheyBothNeed) {
     array.sums = *ChunkSums::make(kBlock, std::vector<std::uint64_t>(chunks, bytes),
                                   std::vector<std::uint32_t>(chunks * block_count(bytes, kBlock)));
     std::vector<WantedBox> wanted;
-    for (int i = 0; i < 4; ++i) wanted.push_back({&array, random_box(random, array.stored.shape)});
+    for (int i = 0; i < 4; ++i)
+      wanted.push_back({&array, testing::random_box(random, array.stored.shape)});
     wanted.push_back(wanted.front());
     const LoadPlan plan = plan_load(wanted, true);
     std::map<std::uint64_t, std::set<std::uint64_t>> needed;

@@ -22,18 +22,6 @@ ShardedArray on_mesh(const Array& whole, PartitionSpec spec) {
   return testing::part_of(whole, sharding, 0);
 }
 
-Box random_box(testing::Random& random, const Shape& shape) {
-  Box box = Box::whole(shape);
-  for (std::size_t d = 0; d < shape.size(); ++d) {
-    const auto size = static_cast<std::uint64_t>(shape[d]);
-    box.begin[d] = static_cast<Index>(testing::below(random, size));
-    box.end[d] =
-        box.begin[d] + 1 +
-        static_cast<Index>(testing::below(random, size - static_cast<std::uint64_t>(box.begin[d])));
-  }
-  return box;
-}
-
 TEST(MemorySource, GivesTheElementsOfTheWholeWhateverTheBoxes) {
   testing::Random random(31);
   const std::vector<PartitionSpec> specs{{}, {{"x"}}, {{}, {"y"}}, {{"y"}, {"x"}}, {{"x", "y"}}};
@@ -52,7 +40,7 @@ TEST(MemorySource, GivesTheElementsOfTheWholeWhateverTheBoxes) {
     const std::size_t item = item_size(dtype);
     EXPECT_TRUE(std::ranges::equal(cells, stored.bytes().subspan(begin * item, cells.size())));
     EXPECT_EQ(cells.size(), (end - begin) * item);
-    const Box box = random_box(random, whole.shape());
+    const Box box = testing::random_box(random, whole.shape());
     const ByteSpan part = must(source->chunk(box, box.shape(), scratch));
     EXPECT_TRUE(std::ranges::equal(part, must(stored.slice(box).to_dense()).bytes()))
         << box.to_string();
