@@ -113,7 +113,7 @@ TEST(BroadcastTensor, GivesRankZerosArrayToAll) {
   const Array other = testing::random_array(random, DType::kFloat32, {30, 7});
   const Mesh mesh = must(Mesh::over_ranks({{"x", 3}}, 3));
   for (const Sharding& target : {Sharding(), Sharding(must(NamedSharding::make(mesh, {{"x"}})))}) {
-    for (const std::uint64_t limit : {0, 1, 100, 1 << 20}) {
+    for (const std::uint64_t limit : {0U, 1U, 100U, 1U << 20}) {
       testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
         Runtime runtime({.threads = 1, .coordinator = &coordinator});
         const auto told =
