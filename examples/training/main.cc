@@ -137,8 +137,8 @@ std::atomic<bool> stall_in_save = false;
 void log(const cairn::LogEntry& entry) {
   if (entry.level != cairn::LogLevel::kInfo)
     std::fprintf(stderr, "%s: %s\n", entry.event, entry.message.c_str());
-  const bool written = entry.message == "syncing" || entry.message == "committing";
-  if (!stall_in_save || std::string_view(entry.event) != "save/phase" || !written) return;
+  const bool written = std::string_view(entry.event) == "save/phase" && entry.message == "syncing";
+  if (!stall_in_save || !written) return;
   std::printf("stalled\n");
   for (;;) ::pause();
 }
