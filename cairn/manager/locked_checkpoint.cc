@@ -62,7 +62,6 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                                         const std::string& name,
                                                         const CommitGuard& guard, Clock& clock) {
   CAIRN_TRY_ASSIGN(auto allowed, take_guard(guard));
-  CAIRN_TRY_ASSIGN(auto base_lock, DirectoryLock::acquire(base, clock, kLockTimeout));
   const auto info = base.stat(name);
   if (!info) {
     if (info.error().code() == Code::kNotFound) return std::optional<LockedCheckpoint>();
@@ -74,10 +73,17 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                              base.path_of(name)));
   }
   CAIRN_TRY_ASSIGN(Directory dest, base.open_below(name));
+  // Before anything is written, be it a lock.
   CAIRN_TRY(check_ours(dest));
-  CAIRN_TRY_ASSIGN(auto dest_lock, DirectoryLock::acquire(dest, clock, kLockTimeout));
+  CAIRN_TRY_ASSIGN(auto base_lock, DirectoryLock::acquire(base, clock, kLockTimeout));
+  auto dest_lock = DirectoryLock::acquire(dest, clock, kLockTimeout);
+  if (!dest_lock) {
+    const bool gone = dest_lock.error().reason() == "commit/directory-gone";
+    if (gone) return std::optional<LockedCheckpoint>();
+    return std::move(dest_lock).error();
+  }
   return std::optional(LockedCheckpoint{std::move(allowed), std::move(base_lock), std::move(dest),
-                                        std::move(dest_lock)});
+                                        *std::move(dest_lock)});
 }
 
 Result<void> move_to_trash(const Directory& base, const std::string& name) {

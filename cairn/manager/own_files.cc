@@ -35,8 +35,9 @@ class Sorter {
     if (record_.prefixes.empty() || shared) return names;
     names.emplace_back(kCheckpointMetadataName);
     names.emplace_back(kIndexName);
-    for (const RecordPrefix& prefix : record_.prefixes)
-      names.push_back(prefix.name + "_structure.json");
+    for (const RecordPrefix& prefix : record_.prefixes) {
+      if (!prefix.name.empty()) names.push_back(prefix.name + "_structure.json");
+    }
     return names;
   }
 

@@ -82,7 +82,10 @@ class FileOwner final : public RunOwner {
     claim_.alive.reset();
     Owners& owners = Owners::of_this_process();
     const MutexLock lock(owners.mutex);
-    owners.by_directory.erase(key_);
+    const auto mine = owners.by_directory.find(key_);
+    // Whoever took the run back is there by now.
+    if (mine != owners.by_directory.end() && mine->second.expired())
+      owners.by_directory.erase(mine);
     owners.gone.notify_all();
   }
 
@@ -201,7 +204,9 @@ Result<std::shared_ptr<RunOwner>> RunOwner::take(const std::string& path,
   const MutexLock mine(owners.mutex);
   for (auto known = owners.by_directory.find(key); known != owners.by_directory.end();
        known = owners.by_directory.find(key)) {
-    if (auto owner = known->second.lock()) return owner;
+    auto owner = known->second.lock();
+    if (owner && (!options.take_over || owner->hold())) return owner;
+    if (owner) break;
     owners.gone.wait(owners.mutex);
   }
   CAIRN_TRY_ASSIGN(const auto lock,
@@ -209,7 +214,7 @@ Result<std::shared_ptr<RunOwner>> RunOwner::take(const std::string& path,
   CAIRN_TRY_ASSIGN(Claim claimed, claim(base, options, runtime.clock()));
   std::shared_ptr<RunOwner> owner =
       std::make_shared<FileOwner>(base, key, runtime.clock(), std::move(claimed));
-  owners.by_directory.emplace(key, owner);
+  owners.by_directory[key] = owner;
   return owner;
 }
 

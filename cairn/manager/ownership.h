@@ -53,7 +53,8 @@ struct OwnershipOptions {
 class RunOwner : public std::enable_shared_from_this<RunOwner> {
  public:
   /// Makes the directory if it is not there. Within one process everybody who takes a run gets the
-  /// same owner, with the run id of the first. `failed_precondition` (run/owned) with host, process
+  /// same owner, with the run id of the first; unless that one was taken over, and this is to take
+  /// the run back. `failed_precondition` (run/owned) with host, process
   /// and time of an owner that lives; `deadline_exceeded` (commit/lock-timeout),
   /// `failed_precondition` (commit/locks-unsupported).
   static Result<std::shared_ptr<RunOwner>> take(const std::string& base,

@@ -180,8 +180,14 @@ TEST(RunOwner, OneThatWasTakenOverCanDoNothingAnyMore) {
   EXPECT_EQ(
       reason(remove_checkpoint(dir.path(), dir / "run-1", {.guard = owner->guard()}, runtime)),
       "run/taken-over");
+  EXPECT_EQ(must(RunOwner::take(dir.path(), {}, runtime)), owner) << "it does not help";
+  auto back = must(RunOwner::take(dir.path(), {.take_over = true}, runtime));
+  EXPECT_NE(back, owner);
+  EXPECT_TRUE(back->hold());
+  EXPECT_EQ(must(RunOwner::take(dir.path(), {.take_over = true}, runtime)), back);
+  EXPECT_EQ(reason(owner->hold()), "run/taken-over");
   std::filesystem::remove(dir / ".cairn-owner.json");
-  EXPECT_EQ(reason(owner->hold()), "run/owner-gone");
+  EXPECT_EQ(reason(back->hold()), "run/owner-gone");
 }
 
 TEST(RunOwner, TakesOverFromOneThatLivesIfItIsTold) {

@@ -30,7 +30,7 @@ struct RemovalOptions {
 
 enum class Removal : std::uint8_t {
   kRemoved,       ///< it is in the trash
-  kOthersStay,    ///< ours is gone; the directory and what others put into it stay
+  kOthersStay,    ///< ours is gone, deleted; the directory and what others put into it stay
   kNotTemporary,  ///< only_if_temporary, and it is permanent or has no mark
   kNotThere,
 };

@@ -2,6 +2,7 @@
 // Removals and cleaning over a disk that loses what was not made durable: cut off after every
 // operation, with every operation failing, and with somebody else in between.
 #include <cerrno>
+#include <functional>
 
 #include <gtest/gtest.h>
 
@@ -159,77 +160,81 @@ TEST_P(RemovalCrash, AFailingOperationLeavesItWholeOrGone) {
 INSTANTIATE_TEST_SUITE_P(Directories, RemovalCrash, ::testing::Values(false, true),
                          [](const auto& test) { return test.param ? "Shared" : "Ours"; });
 
-TEST(RemovalMeanwhile, ASaveIntoTheSameDirectoryIsNeverLost) {
-  LossyFileSystem base;
-  must(base.make_directory(nullptr, "/run"));
-  must(save(base, 1));
+/// Does `work` again and again, each time on a fresh disk, with `meanwhile` before another one of
+/// its operations; the last time it comes too late.
+void with_something_in_between(
+    const LossyFileSystem& base, const std::function<void(LossyFileSystem&)>& meanwhile,
+    const std::function<void(storage::FileSystem&, LossyFileSystem&)>& work) {
   bool reached = true;
-  int removals = 0;
-  for (std::size_t n = 0; reached; ++n) {
+  for (std::size_t n = 0; reached && !::testing::Test::HasFailure(); ++n) {
+    SCOPED_TRACE("at operation " + std::to_string(n));
     const auto disk = base.after_power_cut();
     reached = false;
-    const auto saving = testing::interpose(*disk, [&](std::size_t operation) {
+    const auto disturbed = testing::interpose(*disk, [&](std::size_t operation) {
       if (operation != n) return;
       reached = true;
-      Machine machine(*disk);
-      const auto removed = remove_checkpoint("/run", "/run/run-1", {}, machine.runtime);
-      if (removed && *removed == Removal::kRemoved) {
-        ++removals;
-        must(empty_trash("/run", machine.runtime));
-      }
+      meanwhile(*disk);
     });
-    const auto saved = save(*saving, 1);
-    const std::string when = "removed at operation " + std::to_string(n);
-    ASSERT_TRUE(saved) << when << ": " << saved.error().to_string();
-    ASSERT_EQ(found(*disk, when), Steps({1}));
+    work(*disturbed, *disk);
   }
+}
+
+void make_run(LossyFileSystem& disk, int checkpoints) {
+  must(disk.make_directory(nullptr, "/run"));
+  for (int step = 1; step <= checkpoints; ++step) must(save(disk, step));
+}
+
+Result<Removal> remove_first(storage::FileSystem& fs) {
+  Machine machine(fs);
+  return remove_checkpoint("/run", "/run/run-1", {}, machine.runtime);
+}
+
+TEST(RemovalMeanwhile, ASaveIntoTheSameDirectoryIsNeverLost) {
+  LossyFileSystem base;
+  make_run(base, 1);
+  int removals = 0;
+  const auto remove = [&](LossyFileSystem& disk) {
+    const auto removed = remove_first(disk);
+    if (!removed || *removed != Removal::kRemoved) return;
+    ++removals;
+    Machine machine(disk);
+    must(empty_trash("/run", machine.runtime));
+  };
+  with_something_in_between(base, remove, [](storage::FileSystem& fs, LossyFileSystem& disk) {
+    const auto saved = save(fs, 1);
+    ASSERT_TRUE(saved) << saved.error().to_string();
+    EXPECT_EQ(found(disk, "saved"), Steps({1}));
+  });
   EXPECT_GT(removals, 0);
 }
 
 // Attempts are born in the trash.
 TEST(RemovalMeanwhile, EmptyingTheTrashHarmsNoSaveIntoTheRunItself) {
   LossyFileSystem base;
-  must(base.make_directory(nullptr, "/run"));
-  must(save(base, 1));
-  must(save(base, 2));
-  {
-    Machine machine(base);
-    must(remove_checkpoint("/run", "/run/run-1", {}, machine.runtime));
-  }
-  bool reached = true;
-  for (std::size_t n = 0; reached; ++n) {
-    const auto disk = base.after_power_cut();
-    reached = false;
-    const auto saving = testing::interpose(*disk, [&](std::size_t operation) {
-      if (operation != n) return;
-      reached = true;
-      Machine machine(*disk);
-      empty_trash("/run", machine.runtime).ignore_error("the save may hold the lock");
-    });
-    Machine machine(*saving);
+  make_run(base, 2);
+  must(remove_first(base));
+  const auto empty = [](LossyFileSystem& disk) {
+    Machine machine(disk);
+    empty_trash("/run", machine.runtime).ignore_error("the save may hold the lock");
+  };
+  with_something_in_between(base, empty, [](storage::FileSystem& fs, LossyFileSystem&) {
+    Machine machine(fs);
     const auto saved = save_tree(tree_of(7), "/run", {}, machine.runtime, "model");
-    ASSERT_TRUE(saved) << "emptied at operation " << n << ": " << saved.error().to_string();
-  }
+    EXPECT_TRUE(saved) << saved.error().to_string();
+  });
 }
 
 TEST(RemovalMeanwhile, APinEndsOnAWholeCheckpointOrFails) {
   LossyFileSystem base;
-  must(base.make_directory(nullptr, "/run"));
-  must(save(base, 1));
-  bool reached = true;
-  for (std::size_t n = 0; reached; ++n) {
-    const auto disk = base.after_power_cut();
-    reached = false;
-    const auto pinning = testing::interpose(*disk, [&](std::size_t operation) {
-      if (operation != n) return;
-      reached = true;
-      Machine machine(*disk);
-      remove_checkpoint("/run", "/run/run-1", {}, machine.runtime).ignore_error("or it is pinned");
-    });
-    Machine machine(*pinning);
+  make_run(base, 1);
+  const auto remove = [](LossyFileSystem& disk) {
+    remove_first(disk).ignore_error("or it is pinned");
+  };
+  with_something_in_between(base, remove, [](storage::FileSystem& fs, LossyFileSystem& disk) {
+    Machine machine(fs);
     const bool pinned = pin("/run/run-1", "", machine.runtime).has_value();
-    EXPECT_EQ(found(*disk, ""), pinned ? Steps({1}) : Steps()) << "removed at operation " << n;
-  }
+    EXPECT_EQ(found(disk, "pinned"), pinned ? Steps({1}) : Steps());
+  });
 }
 
 /// A run with a torn newest checkpoint, a dead attempt beside a good one, a replaced temporary one

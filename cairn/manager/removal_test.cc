@@ -108,6 +108,7 @@ TEST_F(Removing, RefusesForeignOnesAndLeavesNoTraceInThem) {
   EXPECT_EQ(reason(remove("notes")), "removal/foreign");
   EXPECT_EQ(reason(remove("notes", {.with_other_files = true})), "removal/foreign");
   EXPECT_THAT(names_in(dir_ / "notes"), UnorderedElementsAre("a.txt"));
+  EXPECT_THAT(names_in(dir_.path()), UnorderedElementsAre("notes"));
   CAIRN_FIXTURE_OR_SKIP(folder, "eformer_run");
   files::copy(folder + "/checkpoint/run-100", dir_ / "run-100", files::copy_options::recursive);
   const auto before = names_in(dir_ / "run-100");
