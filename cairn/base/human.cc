@@ -78,6 +78,14 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{:.{}f} {}iB", value, value < 99.95 ? 1 : 0, kUnits[unit]);
 }
 
+std::string format_seconds(double seconds) {
+  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1000);
+  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 120 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
 Result<std::uint64_t> parse_bytes(std::string_view text) {
   if (const auto size = try_parse(text)) return *size;
   return Error(Code::kInvalidArgument, "size/invalid",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes as people read and write them.
+// Sizes and times as people read and write them.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,9 @@ namespace cairn::inline base {
 
 /// "0 B", "999 B", "1.5 KiB", "12.0 GiB", "512 MiB": binary units, one decimal below 100.
 std::string format_bytes(std::uint64_t bytes);
+
+/// "340 ms", "1.5 s", "45 s", "3 min", "2.5 h".
+std::string format_seconds(double seconds);
 
 /// "5GB" (10^9), "5GiB" or "5G" (2^30), "1.5 GiB", "512"; case does not matter.
 /// `invalid_argument` (size/invalid).

@@ -15,27 +15,6 @@ namespace {
 constexpr std::chrono::milliseconds kBetweenDrawings{80};
 constexpr int kWidth = 16;
 
-std::string format_seconds(double seconds) {
-  if (seconds < 1) return fmt::format("{:.0f} ms", seconds * 1000);
-  if (seconds < 10) return fmt::format("{:.1f} s", seconds);
-  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
-  if (seconds < 120 * 60) return fmt::format("{:.0f} min", seconds / 60);
-  return fmt::format("{:.1f} h", seconds / 3600);
-}
-
-std::string draw(double share, bool terminal) {
-  const int full = static_cast<int>(share * kWidth);
-  std::string bar;
-  for (int i = 0; i < kWidth; ++i) {
-    if (terminal) {
-      bar += i < full ? "\u2588" : "\u2591";
-    } else {
-      bar += i < full ? '#' : '.';
-    }
-  }
-  return bar;
-}
-
 /// Rate and time left, or the time it took.
 std::string pace(std::uint64_t done, std::uint64_t total, double seconds) {
   if (done == 0 || seconds <= 0) return "";
@@ -47,6 +26,19 @@ std::string pace(std::uint64_t done, std::uint64_t total, double seconds) {
 }
 
 }  // namespace
+
+std::string draw_bar(double share, bool terminal) {
+  const int full = static_cast<int>(share * kWidth);
+  std::string bar;
+  for (int i = 0; i < kWidth; ++i) {
+    if (terminal) {
+      bar += i < full ? "\u2588" : "\u2591";
+    } else {
+      bar += i < full ? '#' : '.';
+    }
+  }
+  return bar;
+}
 
 ProgressBar::ProgressBar(std::string what, ProgressStyle style, const Clock& clock)
     : what_(std::move(what)), style_(style), clock_(clock), began_(clock.monotonic()) {}
@@ -69,9 +61,10 @@ std::string ProgressBar::update(std::uint64_t done, std::uint64_t total) {
   ended_ = done >= total;
   const double share = ended_ ? 1.0 : static_cast<double>(done) / static_cast<double>(total);
   const double seconds = std::chrono::duration<double>(now - began_).count();
-  const std::string text = fmt::format(
-      "{} {} {:3}%  {} of {}{}", what_, draw(share, style_.terminal), static_cast<int>(share * 100),
-      format_bytes(done), format_bytes(total), pace(done, total, seconds));
+  const std::string text =
+      fmt::format("{} {} {:3}%  {} of {}{}", what_, draw_bar(share, style_.terminal),
+                  static_cast<int>(share * 100), format_bytes(done), format_bytes(total),
+                  pace(done, total, seconds));
   if (!style_.terminal) return text + "\n";
   return "\r" + text + "\x1b[K" + (ended_ ? "\n" : "");
 }

@@ -39,4 +39,7 @@ class ProgressBar {
   bool ended_ = false;
 };
 
+/// Sixteen columns, of which a share of 0 to 1 is full; in ASCII unless it is for a terminal.
+std::string draw_bar(double share, bool terminal);
+
 }  // namespace cairn::inline base

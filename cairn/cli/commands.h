@@ -84,6 +84,17 @@ struct PinArgs {
 struct UnpinArgs {
   std::string path;
 };
+struct WatchArgs {
+  std::string path;
+  double interval = 1;
+  bool once = false;
+};
+struct RequestSaveArgs {
+  std::string path;
+  std::string reason = {};
+  bool wait = false;
+  double timeout = 600;
+};
 struct DoctorArgs {
   std::string path = ".";
 };
@@ -103,6 +114,8 @@ int gc_command(const GcArgs& args, const Terminal& terminal, Runtime& runtime);
 int promote_command(const PromoteArgs& args, const Terminal& terminal, Runtime& runtime);
 int pin_command(const PinArgs& args, const Terminal& terminal, Runtime& runtime);
 int unpin_command(const UnpinArgs& args, const Terminal& terminal, Runtime& runtime);
+int watch_command(const WatchArgs& args, const Terminal& terminal, Runtime& runtime);
+int request_save_command(const RequestSaveArgs& args, const Terminal& terminal, Runtime& runtime);
 int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& runtime);
 int completion_command(const CompletionArgs& args, const Terminal& terminal);
 

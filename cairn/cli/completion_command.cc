@@ -16,7 +16,7 @@ _cairn() {
   local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
   if [[ $COMP_CWORD -eq 1 ]]; then
     words="ls show cat stats plan verify diff convert gc
-      promote pin unpin doctor completion --help --version"
+      promote pin unpin watch request-save doctor completion --help --version"
   elif [[ $cur == -* ]]; then
     words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
   elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
@@ -51,6 +51,8 @@ verbs=(
   'promote:temporary to permanent'
   'pin:let nobody remove a checkpoint'
   'unpin:let it go again'
+  'watch:what saves in flight are doing'
+  'request-save:ask a job to save'
   'doctor:what this file system can do'
   'completion:shell completion'
 )
@@ -62,7 +64,8 @@ fi
 )SH";
 
 constexpr std::string_view kFish = R"SH(# fish completion for cairn: cairn completion fish | source
-set -l verbs ls show cat stats plan verify diff convert gc promote pin unpin doctor completion
+set -l verbs ls show cat stats plan verify diff convert gc promote pin unpin
+set -a verbs watch request-save doctor completion
 complete -c cairn -n "not __fish_seen_subcommand_from $verbs" -f -a "$verbs"
 complete -c cairn -l json -d 'one JSON document on standard output'
 complete -c cairn -l help -d 'help'

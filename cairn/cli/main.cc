@@ -200,6 +200,34 @@ void add_unpin(CLI::App& app, Common& common, Action& action) {
   on_chosen(verb, action, args, unpin_command);
 }
 
+void add_watch(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<WatchArgs>();
+  CLI::App* verb =
+      add_verb(app, "watch",
+               "saves in flight: what each rank does, how far it is; the latest, disk use", common);
+  verb->add_option("RUN", args->path, "a run directory")->required();
+  verb->add_option("--interval", args->interval, "seconds between looks")
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
+  verb->add_flag("--once", args->once, "look once and end");
+  on_chosen(verb, action, args, watch_command);
+}
+
+void add_request_save(CLI::App& app, Common& common, Action& action) {
+  auto args = std::make_shared<RequestSaveArgs>();
+  CLI::App* verb =
+      add_verb(app, "request-save", "ask the job of a run to save at its next step", common);
+  verb->add_option("RUN", args->path, "a run directory")->required();
+  verb->add_option("--reason", args->reason, "why, for the job's log");
+  CLI::Option* wait =
+      verb->add_flag("--wait", args->wait, "until a newer checkpoint is committed; says which");
+  verb->add_option("--timeout", args->timeout, "longest wait, in seconds")
+      ->check(CLI::Range(0.0, 1e9))
+      ->needs(wait)
+      ->capture_default_str();
+  on_chosen(verb, action, args, request_save_command);
+}
+
 void add_doctor(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<DoctorArgs>();
   CLI::App* verb =
@@ -241,8 +269,9 @@ int run(int argc, char** argv) {
       "  cairn convert ckpt/run-1000 model.safetensors --dtype bfloat16");
   Common common;
   Action action;
-  for (const auto add : {add_ls, add_show, add_cat, add_stats, add_plan, add_verify, add_diff,
-                         add_convert, add_gc, add_promote, add_pin, add_unpin, add_doctor}) {
+  for (const auto add :
+       {add_ls, add_show, add_cat, add_stats, add_plan, add_verify, add_diff, add_convert, add_gc,
+        add_promote, add_pin, add_unpin, add_watch, add_request_save, add_doctor}) {
     add(app, common, action);
   }
   add_completion(app, action);

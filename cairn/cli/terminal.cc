@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cairn/base/bytes.h"
@@ -17,17 +18,16 @@ namespace cairn::cli {
 
 namespace {
 
-bool colour_wanted() {
-  const char* no_colour = std::getenv("NO_COLOR");
+/// Understands escape sequences.
+bool is_able_terminal() {
   const char* term = std::getenv("TERM");
   const bool dumb = term != nullptr && std::string_view(term) == "dumb";
-  return (no_colour == nullptr || *no_colour == '\0') && !dumb && ::isatty(STDOUT_FILENO) == 1;
+  return !dumb && ::isatty(STDOUT_FILENO) == 1;
 }
 
-std::size_t width_of(std::string_view text) {
-  // Continuation bytes of UTF-8 take no column.
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+bool colour_wanted() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return (no_colour == nullptr || *no_colour == '\0') && is_able_terminal();
 }
 
 /// Less than this is done before anybody could wonder. Lines stay on the screen, a bar does not.
@@ -38,6 +38,14 @@ constexpr std::uint64_t kWorthLines = 256 * kMiB;
 
 Terminal::Terminal(bool json)
     : json_(json), colour_(!json && colour_wanted()), error_tty_(::isatty(STDERR_FILENO) == 1) {}
+
+std::optional<Screen> Terminal::screen() const {
+  if (json_ || !is_able_terminal()) return std::nullopt;
+  winsize size = {};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
+    return Screen{};
+  return Screen{size.ws_row, size.ws_col};
+}
 
 std::string Terminal::styled(Style style, std::string_view text) const {
   if (!colour_ || style == Style::kPlain) return std::string(text);
@@ -81,6 +89,12 @@ ProgressSink Terminal::progress(std::string_view what) const {
   return [bar, worth](std::uint64_t done, std::uint64_t total) {
     if (total >= worth) std::fputs(bar->update(done, total).c_str(), stderr);
   };
+}
+
+std::size_t width_of(std::string_view text) {
+  // Continuation bytes take no column.
+  return static_cast<std::size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
 std::string counted(std::uint64_t number, std::string_view what) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +16,19 @@ namespace cairn::cli {
 
 enum class Style : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
 
+struct Screen {
+  std::size_t rows = 24;
+  std::size_t columns = 80;
+};
+
 /// Threading: the progress sink is safe, the rest is confined.
 class Terminal {
  public:
   explicit Terminal(bool json);
 
   bool json() const { return json_; }
+  /// What standard output is drawn on; nothing unless that is a terminal on which a cursor moves.
+  std::optional<Screen> screen() const;
   std::string styled(Style style, std::string_view text) const;
   /// To standard output, as it is.
   void write(std::string_view text) const;
@@ -41,6 +49,9 @@ class Terminal {
   bool colour_;     // on standard output
   bool error_tty_;  // standard error is a terminal
 };
+
+/// Columns that UTF-8 text takes.
+std::size_t width_of(std::string_view text);
 
 /// "1 array", "2 arrays".
 std::string counted(std::uint64_t number, std::string_view what);

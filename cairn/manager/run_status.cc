@@ -79,9 +79,14 @@ bool RunWatch::is_good(const RunEntry& entry) {
 void RunWatch::add_saves(const std::string& path, RunStatus& status) const {
   auto attempts = look_at_attempts(runtime_.file_system(), path);
   if (!attempts) return;
-  for (SeenAttempt& attempt : *attempts) status.saves.push_back({path, std::move(attempt)});
+  bool busy = false;
+  for (SeenAttempt& attempt : *attempts) {
+    status.saves.push_back({path, std::move(attempt)});
+    busy = busy || status.saves.back().in_flight();
+  }
+  // A save has trash of its own for moments.
   const std::string trash = path + "/" + std::string(kTrashName);
-  if (runtime_.file_system().stat(nullptr, trash, false)) ++status.leftovers;
+  if (!busy && runtime_.file_system().stat(nullptr, trash, false)) ++status.leftovers;
 }
 
 void RunWatch::add_rates(RunStatus& status) {
@@ -153,7 +158,10 @@ Result<RunStatus> RunWatch::look(Bytes bytes) {
     ++status.checkpoints;
     if (!status.latest && is_good(entry)) status.latest = entry;
   }
-  if (const auto space = run.fs().space(*run.handle())) status.space = *space;
+  if (const auto space = run.fs().space(*run.handle())) {
+    status.free_bytes = space->available;
+    status.disk_bytes = space->total;
+  }
   if (bytes == Bytes::kCount) status.bytes = count_bytes(status);
   return status;
 }

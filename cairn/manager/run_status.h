@@ -40,7 +40,8 @@ struct RunStatus {
   std::uint64_t leftovers = 0;              ///< attempts of the dead, abandoned ones, and trash
   std::optional<std::string> request = {};  ///< the reason of a save that is asked for
   std::optional<std::uint64_t> bytes = {};  ///< of all files in the run directory
-  std::optional<storage::SpaceInfo> space = {};  ///< of its disk
+  std::optional<std::uint64_t> free_bytes = {};  ///< on its disk, to this user
+  std::optional<std::uint64_t> disk_bytes = {};  ///< of the disk
 };
 
 /// Looks again and again; what did not change is neither counted nor checked again. Threading:

@@ -64,7 +64,8 @@ TEST_F(Status, OfAnEmptyDirectoryThereIsNothingToSay) {
   EXPECT_TRUE(status.saves.empty());
   EXPECT_EQ(status.leftovers, 0u);
   EXPECT_EQ(status.bytes, 0u);
-  EXPECT_GT(status.space->available, 0u);
+  EXPECT_GT(status.free_bytes, 0u);
+  EXPECT_GT(status.disk_bytes, status.free_bytes);
   EXPECT_EQ(testing::reason(look_at_run(dir_ / "not-there", runtime_)), "fs/not-found");
 }
 

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 VERBS = ["ls", "show", "cat", "stats", "plan", "verify", "diff", "convert", "gc", "promote", "pin",
-         "unpin", "doctor", "completion"]
+         "unpin", "watch", "request-save", "doctor", "completion"]
 
 
 def test_help_lists_every_verb(cairn):

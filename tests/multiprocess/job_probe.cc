@@ -11,7 +11,9 @@
 //   {"do":"load","path":...,"mesh":[["x",2]],"rules":[[".*",["x"]]],"out":DIRECTORY}
 //       leaves each box as raw bytes in a file, and says which
 //
-// Each answer is a line: {"boxes":[...]}, {"bytes":...}, or {"reason":...,"message":...}.
+// Each answer is a line: {"boxes":[...]}, {"bytes":...,"operations":...}, or
+// {"reason":...,"message":...}.
+#include <atomic>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -100,7 +102,9 @@ Result<Json> save(const Json& order, coord::Coordinator* job) {
   CAIRN_TRY_ASSIGN(const Mesh mesh, mesh_of(order, job != nullptr ? job->count() : 1));
   CAIRN_TRY_ASSIGN(const Tree tree, state_of(order, mesh, rank));
   const std::int64_t when = number_of(order, "operation", -1);
+  std::atomic<std::size_t> operations = 0;
   const auto files = testing::interpose(storage::posix_file_system(), [&](std::size_t operation) {
+    operations = operation + 1;
     if (static_cast<std::int64_t>(operation) == when)
       ::kill(::getpid(), static_cast<int>(number_of(order, "signal", SIGKILL)));
   });
@@ -110,7 +114,8 @@ Result<Json> save(const Json& order, coord::Coordinator* job) {
   options.timeout = std::chrono::seconds(number_of(order, "seconds", 60));
   CAIRN_TRY_ASSIGN(const auto report,
                    save_tree(tree, text_of(order, "path"), options, runtime, "m"));
-  return Json(Json::Object{{"bytes", report.written_bytes}});
+  return Json(Json::Object{{"bytes", report.written_bytes},
+                           {"operations", static_cast<std::uint64_t>(operations)}});
 }
 
 Result<Json> load(const Json& order, coord::Coordinator* job) {

@@ -24,6 +24,20 @@ struct SaveHandle::State {
   std::uint64_t total CAIRN_GUARDED_BY(mutex) = 0;
   Clock::Mono began CAIRN_GUARDED_BY(mutex) = {};
   Clock::Mono latest CAIRN_GUARDED_BY(mutex) = {};
+  std::optional<Result<SaveReport>> ended CAIRN_GUARDED_BY(mutex) = {};
+  std::vector<Listener> listeners CAIRN_GUARDED_BY(mutex) = {};
+
+  void end(Result<SaveReport> how) {
+    std::vector<Listener> all;
+    {
+      MutexLock lock(mutex);
+      phase = how ? "done" : "failed";
+      ended = how;
+      all.swap(listeners);
+    }
+    for (const Listener& listener : all) listener(how);
+    promise.set(std::move(how));
+  }
 
   void enter(std::string_view now) {
     MutexLock lock(mutex);
@@ -59,13 +73,22 @@ Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
   return state_->result.wait(deadline);
 }
 
+void SaveHandle::on_end(Listener listener) const {
+  std::optional<Result<SaveReport>> ended;
+  {
+    MutexLock lock(state_->mutex);
+    ended = state_->ended;
+    if (!ended) state_->listeners.push_back(std::move(listener));
+  }
+  if (ended) listener(*ended);
+}
+
 SaveHandle SaveHandle::of_nothing(std::string path) {
   auto state = std::make_shared<State>();
   state->path = std::move(path);
-  state->enter("done");
   SaveReport report;
   report.path = state->path;
-  state->promise.set(std::move(report));
+  state->end(std::move(report));
   return SaveHandle(std::move(state));
 }
 
@@ -113,8 +136,7 @@ class AsyncSave {
     if (result && options_.committed) {
       if (auto after = options_.committed(*result); !after) result = std::move(after).error();
     }
-    state_->enter(result ? "done" : "failed");
-    state_->promise.set(std::move(result));
+    state_->end(std::move(result));
   }
 
  private:

@@ -35,6 +35,11 @@ class SaveHandle {
   /// every call returns it. `deadline_exceeded` (async/deadline) means that the save goes on.
   Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
 
+  using Listener = std::function<void(const Result<SaveReport>&)>;
+  /// Called once with what wait() will return, in the background and before it does; at once, and
+  /// here, if that is known already. It must be short, and must not wait for the save.
+  void on_end(Listener listener) const;
+
  private:
   friend class AsyncSave;
   struct State;

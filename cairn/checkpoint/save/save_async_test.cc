@@ -113,6 +113,23 @@ TEST_P(AsyncSaves, DoNotCopyWhatIsLent) {
             "");
 }
 
+TEST_P(AsyncSaves, TellListenersHowTheyEndedBeforeAnybodyWhoWaits) {
+  Gate gate;
+  const auto runtime = make_runtime({.file_system = gate.file_system()});
+  const Tree tree = Tree::dict({{"w", array_tree(DType::kInt8, {100}, 1)}});
+  const auto saving = save_async({{"", tree}}, dir_ / "c", options(), runtime);
+  ASSERT_TRUE(saving) << saving.error().to_string();
+  std::vector<Result<SaveReport>> told;
+  saving->on_end([&](const Result<SaveReport>& how) { told.push_back(how); });
+  EXPECT_TRUE(told.empty());
+  gate.open();
+  const auto saved = must(saving->wait());
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(must(told[0]).attempt, saved.attempt);
+  saving->on_end([&](const Result<SaveReport>& how) { told.push_back(how); });
+  EXPECT_EQ(told.size(), 2U) << "who comes later hears it at once";
+}
+
 TEST_P(AsyncSaves, LetGoOfWhatTheyCopied) {
   const auto memory = std::make_shared<Array>(must(Array::zeros(DType::kInt8, {100})));
   Gate gate;
