@@ -44,6 +44,7 @@ TEST(OwnerFile, RefusesWhatIsNone) {
 }
 
 /// Another job: takes the run and says its epoch; then, whenever it is asked, whether it may save.
+/// It begins as a copy of this process, so it is made before there are threads.
 class OtherJob {
  public:
   explicit OtherJob(const std::string& base) {
@@ -51,10 +52,13 @@ class OtherJob {
     EXPECT_EQ(::pipe(from_), 0);
     pid_ = ::fork();
     if (pid_ == 0) live(base);
+    ::close(to_[0]);
+    ::close(from_[1]);
   }
   ~OtherJob() {
     kill();
-    for (const int fd : {to_[0], to_[1], from_[0], from_[1]}) ::close(fd);
+    ::close(to_[1]);
+    ::close(from_[0]);
   }
 
   int answer() {
@@ -146,8 +150,8 @@ TEST(RunOwner, IsLetGoAndTakenByManyThreads) {
 
 TEST(RunOwner, ASecondJobIsRefusedWithTheFirstOnesNameUntilItIsDead) {
   TempDir dir;
-  Runtime runtime;
   OtherJob other(dir.path());
+  Runtime runtime;
   ASSERT_EQ(other.answer(), 1);
   const auto refused = RunOwner::take(dir.path(), {}, runtime);
   ASSERT_EQ(reason(refused), "run/owned");
@@ -192,8 +196,8 @@ TEST(RunOwner, OneThatWasTakenOverCanDoNothingAnyMore) {
 
 TEST(RunOwner, TakesOverFromOneThatLivesIfItIsTold) {
   TempDir dir;
-  Runtime runtime;
   OtherJob other(dir.path());
+  Runtime runtime;
   ASSERT_EQ(other.answer(), 1);
   EXPECT_TRUE(other.may_save());
   const auto owner = must(RunOwner::take(dir.path(), {.take_over = true}, runtime));
