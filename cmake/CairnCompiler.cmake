@@ -35,6 +35,9 @@ if(CAIRN_SANITIZE)
   endif()
 endif()
 
+# Where CAIRN_UNITY is on.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+
 find_program(CAIRN_CCACHE ccache)
 if(CAIRN_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env

@@ -44,7 +44,7 @@ template <typename T>
   std::memcpy(to + index * sizeof(T), &value, sizeof(T));
 }
 
-using Loop = void (*)(const std::byte* from, std::size_t count, std::byte* to);
+using CastLoop = void (*)(const std::byte* from, std::size_t count, std::byte* to);
 
 template <typename From, typename To, auto kConvert>
 [[gnu::always_inline]] inline void convert_all(const std::byte* __restrict from, std::size_t count,
@@ -65,8 +65,8 @@ CAIRN_WIDE void wide_loop(const std::byte* from, std::size_t count, std::byte* t
 
 // One conversion for machines with and without wide vectors.
 struct LoopPair {
-  Loop plain = nullptr;
-  Loop wide = nullptr;
+  CastLoop plain = nullptr;
+  CastLoop wide = nullptr;
 
   void operator()(const std::byte* from, std::size_t count, std::byte* to) const {
     static const bool wide_here = has_wide_vectors();
@@ -113,31 +113,31 @@ constexpr Conversions kDoubles = {kLoops<double, U32, [](double x) { return narr
 constexpr LoopPair kDoubleToSingle =
     kLoops<double, float, [](double x) { return static_cast<float>(x); }>;
 
-struct Row {
+struct CastRow {
   DType dtype;
   Conversions conversions;
 };
-constexpr std::array kRows = {
-    Row{DType::kFloat4E2m1fn, kSmall<kE2m1fn>},
-    Row{DType::kFloat6E2m3fn, kSmall<kE2m3fn>},
-    Row{DType::kFloat6E3m2fn, kSmall<kE3m2fn>},
-    Row{DType::kFloat8E3m4, kSmall<kE3m4>},
-    Row{DType::kFloat8E4m3, kSmall<kE4m3>},
-    Row{DType::kFloat8E4m3b11fnuz, kSmall<kE4m3b11fnuz>},
-    Row{DType::kFloat8E4m3fn, kSmall<kE4m3fn>},
-    Row{DType::kFloat8E4m3fnuz, kSmall<kE4m3fnuz>},
-    Row{DType::kFloat8E5m2, kSmall<kE5m2>},
-    Row{DType::kFloat8E5m2fnuz, kSmall<kE5m2fnuz>},
-    Row{DType::kFloat8E8m0fnu, kSmall<kE8m0fnu>},
-    Row{DType::kFloat16, kHalves},
-    Row{DType::kBfloat16, kBrains},
-    Row{DType::kFloat64, kDoubles},
+constexpr std::array kCastRows = {
+    CastRow{DType::kFloat4E2m1fn, kSmall<kE2m1fn>},
+    CastRow{DType::kFloat6E2m3fn, kSmall<kE2m3fn>},
+    CastRow{DType::kFloat6E3m2fn, kSmall<kE3m2fn>},
+    CastRow{DType::kFloat8E3m4, kSmall<kE3m4>},
+    CastRow{DType::kFloat8E4m3, kSmall<kE4m3>},
+    CastRow{DType::kFloat8E4m3b11fnuz, kSmall<kE4m3b11fnuz>},
+    CastRow{DType::kFloat8E4m3fn, kSmall<kE4m3fn>},
+    CastRow{DType::kFloat8E4m3fnuz, kSmall<kE4m3fnuz>},
+    CastRow{DType::kFloat8E5m2, kSmall<kE5m2>},
+    CastRow{DType::kFloat8E5m2fnuz, kSmall<kE5m2fnuz>},
+    CastRow{DType::kFloat8E8m0fnu, kSmall<kE8m0fnu>},
+    CastRow{DType::kFloat16, kHalves},
+    CastRow{DType::kBfloat16, kBrains},
+    CastRow{DType::kFloat64, kDoubles},
 };
 
 // REQUIRES: a float type other than float32.
 const Conversions& conversions_of(DType dtype) {
-  return std::find_if(kRows.begin(), kRows.end() - 1,
-                      [&](const Row& row) { return row.dtype == dtype; })
+  return std::find_if(kCastRows.begin(), kCastRows.end() - 1,
+                      [&](const CastRow& row) { return row.dtype == dtype; })
       ->conversions;
 }
 

@@ -124,7 +124,7 @@ std::optional<chrono::seconds> local_offset(chrono::sys_seconds local) {
   return local - chrono::sys_seconds(chrono::seconds(utc));
 }
 
-std::optional<Clock::Wall> try_parse(std::string_view text) {
+std::optional<Clock::Wall> try_parse_time(std::string_view text) {
   Reader reader(text);
   const auto date = read_date(reader);
   if (!date || !reader.take("Tt ")) return std::nullopt;
@@ -169,7 +169,7 @@ std::string format_local_timestamp(Clock::Wall time) {
 }
 
 Result<Clock::Wall> parse_timestamp(std::string_view text) {
-  if (const auto time = try_parse(text)) return *time;
+  if (const auto time = try_parse_time(text)) return *time;
   return Error(Code::kCorrupt, "clock/bad-timestamp",
                fmt::format("'{}' is not a time stamp such as 2026-01-31T12:34:56.789+00:00",
                            text.substr(0, 64)));

@@ -42,7 +42,7 @@ std::optional<std::uint64_t> fraction_of(std::string_view fraction, std::uint64_
   return static_cast<std::uint64_t>(share * static_cast<double>(unit));
 }
 
-std::optional<std::uint64_t> try_parse(std::string_view text) {
+std::optional<std::uint64_t> try_parse_size(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789";
   const std::string_view whole = text.substr(0, text.find_first_not_of(kDigits));
   std::uint64_t count = 0;
@@ -87,7 +87,7 @@ std::string format_seconds(double seconds) {
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {
-  if (const auto size = try_parse(text)) return *size;
+  if (const auto size = try_parse_size(text)) return *size;
   return Error(Code::kInvalidArgument, "size/invalid",
                fmt::format("'{}' is not a size; write 512, 5GB (10^9) or 5GiB (2^30)", text));
 }

@@ -10,7 +10,7 @@
 namespace cairn::inline base {
 namespace {
 
-constexpr std::string_view kHex = "0123456789abcdef";
+constexpr std::string_view kEscapeDigits = "0123456789abcdef";
 
 class Writer {
  public:
@@ -152,7 +152,7 @@ class Writer {
 
   void write_unit(std::uint32_t unit) {
     out_ += "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) out_ += kHex[(unit >> shift) & 15];
+    for (int shift = 12; shift >= 0; shift -= 4) out_ += kEscapeDigits[(unit >> shift) & 15];
   }
 
   static constexpr std::uint32_t kReplacement = 0xfffd;

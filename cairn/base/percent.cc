@@ -6,7 +6,7 @@
 namespace cairn::inline base {
 namespace {
 
-constexpr std::string_view kHex = "0123456789ABCDEF";
+constexpr std::string_view kPercentDigits = "0123456789ABCDEF";
 
 bool needs_escape(unsigned char byte) {
   return byte == '%' || byte == '.' || byte == '/' || byte == '\\' || byte < 0x20 || byte == 0x7f;
@@ -22,8 +22,8 @@ std::string percent_encode(std::string_view text) {
     const auto byte = static_cast<unsigned char>(c);
     if (needs_escape(byte)) {
       encoded += '%';
-      encoded += kHex[byte >> 4];
-      encoded += kHex[byte & 15];
+      encoded += kPercentDigits[byte >> 4];
+      encoded += kPercentDigits[byte & 15];
     } else {
       encoded += c;
     }

@@ -10,8 +10,6 @@ namespace cairn::cli {
 
 namespace {
 
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json to_json(const LeafDifference& difference) {
   return Json::Object{{"kind", difference_name(difference.kind)},
                       {"prefix", difference.prefix},
@@ -20,8 +18,8 @@ Json to_json(const LeafDifference& difference) {
                       {"second", difference.second},
                       {"elements", difference.elements},
                       {"different", difference.different},
-                      {"max_absolute", number(difference.max_absolute)},
-                      {"max_relative", number(difference.max_relative)}};
+                      {"max_absolute", or_null(difference.max_absolute)},
+                      {"max_relative", or_null(difference.max_relative)}};
 }
 
 std::string sides(const LeafDifference& d) {

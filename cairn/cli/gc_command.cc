@@ -85,7 +85,7 @@ Json to_json(const GcArgs& args, const Collected& done) {
     const RunEntry& run = verdict.entry.run;
     checkpoints.emplace_back(Json::Object{{"name", run.name},
                                           {"path", run.path},
-                                          {"step", run.step ? Json(*run.step) : Json()},
+                                          {"step", or_null(run.step)},
                                           {"bytes", verdict.entry.bytes},
                                           {"keep", verdict.keep},
                                           {"rule", verdict.rule},
@@ -93,10 +93,9 @@ Json to_json(const GcArgs& args, const Collected& done) {
   }
   Json::Array leftovers;
   for (const Leftover& leftover : done.leftovers) {
-    leftovers.emplace_back(
-        Json::Object{{"kind", kind_name(leftover.kind)},
-                     {"path", leftover.path},
-                     {"problem", leftover.problem.empty() ? Json() : Json(leftover.problem)}});
+    leftovers.emplace_back(Json::Object{{"kind", kind_name(leftover.kind)},
+                                        {"path", leftover.path},
+                                        {"problem", text_or_null(leftover.problem)}});
   }
   return Json::Object{{"path", args.path},
                       {"dry_run", args.dry_run},

@@ -72,7 +72,7 @@ Line describe(const RunEntry& entry, Runtime& runtime) {
 Json to_json(const Line& line) {
   return Json::Object{{"name", line.name},
                       {"path", line.path},
-                      {"step", line.step ? Json(*line.step) : Json()},
+                      {"step", or_null(line.step)},
                       {"time", line.time},
                       {"kind", line.kind},
                       {"prefixes", Json::Array(line.prefixes.begin(), line.prefixes.end())},
@@ -81,7 +81,7 @@ Json to_json(const Line& line) {
                       {"is_temporary", line.is_temporary},
                       {"marked", line.marked},
                       {"pinned", line.pinned},
-                      {"problem", line.problem.empty() ? Json() : Json(line.problem)}};
+                      {"problem", text_or_null(line.problem)}};
 }
 
 }  // namespace

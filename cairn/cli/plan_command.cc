@@ -128,14 +128,12 @@ void print(const PlanArgs& args, const PlannedReads& reads, const std::optional<
   if (!args.svg.empty()) terminal.line("wrote " + args.svg);
 }
 
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 Json to_json(const RankReads& reads) {
   return Json::Object{{"arrays", reads.arrays},
                       {"needed_bytes", reads.needed},
                       {"told_bytes", reads.told},
                       {"read_bytes", reads.read},
-                      {"amplification", number(reads.amplification())},
+                      {"amplification", or_null(reads.amplification())},
                       {"requests", reads.requests}};
 }
 

@@ -9,8 +9,6 @@ namespace cairn::cli {
 
 namespace {
 
-Json number(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
-
 std::string text(const std::optional<double>& value) {
   return value ? fmt::format("{:.6g}", *value) : "-";
 }
@@ -21,10 +19,10 @@ Json to_json(const ArrayStats& stats) {
                       {"dtype", dtype_name(stats.dtype)},
                       {"shape", Json::Array(stats.shape.begin(), stats.shape.end())},
                       {"elements", stats.elements},
-                      {"min", number(stats.min)},
-                      {"max", number(stats.max)},
-                      {"mean", number(stats.mean)},
-                      {"std", number(stats.std)},
+                      {"min", or_null(stats.min)},
+                      {"max", or_null(stats.max)},
+                      {"mean", or_null(stats.mean)},
+                      {"std", or_null(stats.std)},
                       {"nan", stats.nan},
                       {"inf", stats.inf},
                       {"zeros", stats.zeros}};

@@ -14,6 +14,12 @@
 
 namespace cairn::cli {
 
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+inline Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
+
 enum class Style : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
 
 struct Screen {

@@ -7,13 +7,6 @@ namespace cairn::cli {
 
 namespace {
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
-
 Json process_or_null(std::int64_t process) {
   if (process == 0) return {};
   return process;

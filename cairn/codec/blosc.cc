@@ -14,8 +14,9 @@ namespace cairn::codec {
 namespace {
 
 // There is no checksum in the format.
-constexpr DamageReasons kReasons = {"blosc/truncated", "blosc/trailing-bytes", "blosc/too-short",
-                                    "blosc/too-long",  "blosc/invalid",        "blosc/invalid"};
+constexpr DamageReasons kBloscReasons = {"blosc/truncated", "blosc/trailing-bytes",
+                                         "blosc/too-short", "blosc/too-long",
+                                         "blosc/invalid",   "blosc/invalid"};
 
 constexpr int kAutoShuffle = -1;
 
@@ -76,7 +77,7 @@ static_assert(sizeof(Header) == BLOSC_MIN_HEADER_LENGTH);
 
 Result<void> check_header(ByteSpan stored, std::size_t wanted) {
   const auto refuse = [&](Damage damage, std::string_view detail = {}) {
-    return damaged(kReasons, damage, {stored.size(), wanted}, detail);
+    return damaged(kBloscReasons, damage, {stored.size(), wanted}, detail);
   };
   if (stored.size() < sizeof(Header)) return refuse(Damage::kTruncated);
   Header header{};
@@ -99,7 +100,7 @@ Result<void> Blosc::decode(ByteSpan stored, MutableByteSpan out) const {
   CAIRN_TRY(check_header(stored, out.size()));
   const int size = blosc_decompress_ctx(stored.data(), out.data(), out.size(), 1);
   if (size >= 0 && static_cast<std::size_t>(size) == out.size()) return {};
-  return damaged(kReasons, Damage::kInvalid, {stored.size(), out.size()});
+  return damaged(kBloscReasons, Damage::kInvalid, {stored.size(), out.size()});
 }
 
 }  // namespace

@@ -13,8 +13,8 @@ namespace cairn::codec {
 namespace {
 
 // bzip2 does not tell a wrong checksum from other damage.
-constexpr DamageReasons kReasons = {"bz2/truncated", "bz2/trailing-bytes", "bz2/too-short",
-                                    "bz2/too-long",  "bz2/invalid",        "bz2/invalid"};
+constexpr DamageReasons kBz2Reasons = {"bz2/truncated", "bz2/trailing-bytes", "bz2/too-short",
+                                       "bz2/too-long",  "bz2/invalid",        "bz2/invalid"};
 
 // The library counts in 32 bits, so chunks go through it in pieces.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
@@ -65,7 +65,7 @@ Result<Buffer> Bz2::encode(ByteSpan raw) const {
 
 Result<void> Bz2::decode(ByteSpan stored, MutableByteSpan chunk) const {
   const auto refuse = [&](Damage damage) {
-    return damaged(kReasons, damage, {stored.size(), chunk.size()});
+    return damaged(kBz2Reasons, damage, {stored.size(), chunk.size()});
   };
   bz_stream stream{};
   if (BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) return out_of_memory("bz2");

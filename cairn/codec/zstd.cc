@@ -10,8 +10,8 @@
 namespace cairn::codec {
 namespace {
 
-constexpr DamageReasons kReasons = {"zstd/truncated", "zstd/trailing-bytes", "zstd/too-short",
-                                    "zstd/too-long",  "zstd/invalid",        "zstd/checksum"};
+constexpr DamageReasons kZstdReasons = {"zstd/truncated", "zstd/trailing-bytes", "zstd/too-short",
+                                        "zstd/too-long",  "zstd/invalid",        "zstd/checksum"};
 
 struct FreeContext {
   void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -51,7 +51,7 @@ Result<Buffer> Zstd::encode(ByteSpan raw) const {
 Result<void> check_frame(ByteSpan stored, std::size_t wanted) {
   const ChunkSizes sizes{stored.size(), wanted};
   const auto refuse = [&](Damage damage, std::string_view detail = {}) {
-    return damaged(kReasons, damage, sizes, detail);
+    return damaged(kZstdReasons, damage, sizes, detail);
   };
   // The library would skip frames that are made to be skipped, and read formats older than 1.0.
   constexpr std::string_view kMagic = "\x28\xb5\x2f\xfd";
@@ -78,16 +78,16 @@ Result<void> Zstd::decode(ByteSpan stored, MutableByteSpan out) const {
       ZSTD_decompressDCtx(context.get(), out.data(), out.size(), stored.data(), stored.size());
   if (size == out.size()) return {};
   const ChunkSizes sizes{stored.size(), out.size()};
-  if (ZSTD_isError(size) == 0) return damaged(kReasons, Damage::kTooShort, sizes);
+  if (ZSTD_isError(size) == 0) return damaged(kZstdReasons, Damage::kTooShort, sizes);
   switch (ZSTD_getErrorCode(size)) {
     case ZSTD_error_memory_allocation:
       return out_of_memory("zstd");
     case ZSTD_error_dstSize_tooSmall:
-      return damaged(kReasons, Damage::kTooLong, sizes);
+      return damaged(kZstdReasons, Damage::kTooLong, sizes);
     case ZSTD_error_checksum_wrong:
-      return damaged(kReasons, Damage::kChecksum, sizes);
+      return damaged(kZstdReasons, Damage::kChecksum, sizes);
     default:
-      return damaged(kReasons, Damage::kInvalid, sizes, ZSTD_getErrorName(size));
+      return damaged(kZstdReasons, Damage::kInvalid, sizes, ZSTD_getErrorName(size));
   }
 }
 

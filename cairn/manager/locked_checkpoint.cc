@@ -14,8 +14,6 @@ namespace cairn::inline manager {
 
 namespace {
 
-constexpr std::chrono::seconds kLockTimeout{60};
-
 Error outside(const Directory& base, const std::string& path) {
   return Error(Code::kInvalidArgument, "removal/outside",
                fmt::format("'{}' is no direct child of the run directory {}", path, base.path()));

@@ -2,6 +2,7 @@
 // A checkpoint of a run, held by the locks under which it may be taken away.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,9 @@
 #include "cairn/checkpoint/runtime.h"
 
 namespace cairn::inline manager {
+
+/// How long one waits for the lock of a run or of a checkpoint in it.
+inline constexpr std::chrono::seconds kLockTimeout{60};
 
 /// The directory of a run.
 Result<Directory> open_run(const std::string& base, Runtime& runtime);

@@ -9,15 +9,15 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/manager/locked_checkpoint.h"
 
 namespace cairn::inline manager {
 
 namespace {
 
-constexpr std::chrono::seconds kLockTimeout{60};
 constexpr std::size_t kMaxPinBytes = 64 * kKiB;
 /// Where a new mark or pin is written; the name says whose it is, should it be left over.
-constexpr const char* kAside = ".cairn-aside";
+constexpr const char* kMarkAside = ".cairn-aside";
 
 /// Python writes NaN and Infinity, which JSON does not have; a loss that became NaN must not hide a
 /// checkpoint.
@@ -151,7 +151,7 @@ Result<bool> promote(const std::string& path, Runtime& runtime) {
   const Json* temporary = json.find("is_temporary");
   if (temporary == nullptr || !temporary->boolean().value_or(false)) return false;
   json.set("is_temporary", false);
-  CAIRN_TRY(dest.replace(std::string(kMarkName), kAside,
+  CAIRN_TRY(dest.replace(std::string(kMarkName), kMarkAside,
                          dump_json(json, JsonStyle{.ascii = true, .python_spaces = true})));
   return true;
 }
@@ -172,7 +172,7 @@ Result<void> write_mark(const std::string& path, const Mark& mark, const CommitG
       if (whole.extra.find(name) == nullptr) whole.extra.set(name, value);
     }
   }
-  return dest.replace(std::string(kMarkName), kAside, dump_mark(whole));
+  return dest.replace(std::string(kMarkName), kMarkAside, dump_mark(whole));
 }
 
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime) {
@@ -187,7 +187,7 @@ Result<void> pin(const std::string& path, const std::string& reason, Runtime& ru
                  fmt::format("a reason has at most {} bytes", kMaxPinBytes));
   }
   CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  return dest.replace(std::string(kPinName), kAside, reason);
+  return dest.replace(std::string(kPinName), kMarkAside, reason);
 }
 
 Result<bool> unpin(const std::string& path, Runtime& runtime) {

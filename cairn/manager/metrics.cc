@@ -21,7 +21,7 @@ std::string escaped(std::string_view text) {
   return value;
 }
 
-std::string last_component(std::string path) {
+std::string name_of_run(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path.substr(path.find_last_of('/') + 1);
 }
@@ -107,7 +107,7 @@ std::string format_metrics(const Metrics& metrics, std::string_view run) {
 std::shared_ptr<MetricsFile> MetricsFile::make(std::string path, const std::string& base,
                                                std::shared_ptr<Runtime> runtime) {
   return std::shared_ptr<MetricsFile>(
-      new MetricsFile(std::move(path), last_component(base), std::move(runtime)));
+      new MetricsFile(std::move(path), name_of_run(base), std::move(runtime)));
 }
 
 MetricsFile::MetricsFile(std::string path, std::string run, std::shared_ptr<Runtime> runtime)

@@ -11,14 +11,14 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/manager/locked_checkpoint.h"
 
 namespace cairn::inline manager {
 
 namespace {
 
 constexpr std::size_t kMaxOwnerBytes = 64 * kKiB;
-constexpr std::chrono::seconds kLockTimeout{60};
-constexpr const char* kAside = ".cairn-owner.tmp";
+constexpr const char* kOwnerAside = ".cairn-owner.tmp";
 
 std::string owner_name() { return std::string(kOwnerName); }
 
@@ -134,12 +134,12 @@ Result<Claim> claim(const Directory& base, const OwnershipOptions& options, Cloc
                  .boot_id = self.boot_id,
                  .time = format_timestamp(clock.wall())};
   // A new file each time: a lock on the old one, of whoever was taken over, says nothing any more.
-  CAIRN_TRY(base.remove_tree(kAside));
-  CAIRN_TRY_ASSIGN(auto alive, base.open_file(kAside, true));
+  CAIRN_TRY(base.remove_tree(kOwnerAside));
+  CAIRN_TRY_ASSIGN(auto alive, base.open_file(kOwnerAside, true));
   CAIRN_TRY(alive->try_lock());
   CAIRN_TRY(alive->write_at(0, as_bytes(dump_owner_file(file))));
   CAIRN_TRY(alive->sync());
-  CAIRN_TRY(base.rename(kAside, owner_name()));
+  CAIRN_TRY(base.rename(kOwnerAside, owner_name()));
   CAIRN_TRY(base.sync());
   return Claim{std::move(file), std::move(alive)};
 }

@@ -9,17 +9,13 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/manager/locked_checkpoint.h"
 
 namespace cairn::inline manager {
 
 namespace {
 
 constexpr std::uint64_t kMaxRequestBytes = 64 * kKiB;
-
-Result<Directory> open_run(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
-  return Directory::open(runtime.file_system(), uri.path, false);
-}
 
 }  // namespace
 

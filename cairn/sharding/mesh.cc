@@ -9,13 +9,10 @@
 
 #include "cairn/async/mutex.h"
 #include "cairn/base/utf8.h"
+#include "cairn/sharding/refuse.h"
 
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 Result<void> check_names(const std::vector<MeshAxis>& axes) {
   if (axes.size() > Mesh::kMaxAxes) {

@@ -5,12 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "cairn/sharding/refuse.h"
+
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 std::string axis_names(const Mesh& mesh) {
   std::string names;

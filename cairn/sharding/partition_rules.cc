@@ -5,14 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "cairn/sharding/refuse.h"
 #include "cairn/sharding/regex.h"
 
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 std::string place_of(std::size_t number, const std::string& pattern) {
   return fmt::format("partition rule {} '{}'", number, pattern);

@@ -6,13 +6,10 @@
 #include <fmt/format.h>
 
 #include "cairn/sharding/mesh.h"
+#include "cairn/sharding/refuse.h"
 
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 Error bad_entry(std::size_t dim, const Json& found) {
   return refuse("spec/bad-entry",

@@ -10,6 +10,7 @@
 
 #include "cairn/base/utf8.h"
 #include "cairn/sharding/python_regex.h"
+#include "cairn/sharding/refuse.h"
 
 namespace cairn::inline sharding {
 namespace {
@@ -27,10 +28,6 @@ struct Free {
   void operator()(pcre2_match_context* context) const { pcre2_match_context_free(context); }
   void operator()(pcre2_match_data* data) const { pcre2_match_data_free(data); }
 };
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 Error out_of_memory() {
   return Error(Code::kResourceExhausted, "base/out-of-memory",

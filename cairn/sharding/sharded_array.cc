@@ -3,12 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "cairn/sharding/refuse.h"
+
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 Result<void> check_shard(const Shard& shard, DType dtype, const Shape& shape,
                          const Sharding& sharding) {

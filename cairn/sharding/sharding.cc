@@ -8,14 +8,11 @@
 
 #include <fmt/format.h>
 
+#include "cairn/sharding/refuse.h"
 #include "cairn/sharding/tiling.h"
 
 namespace cairn::inline sharding {
 namespace {
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
-}
 
 Result<void> check_box(const Placement& placement, const Shape& shape) {
   const Box& box = placement.box;

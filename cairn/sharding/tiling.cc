@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/checked.h"
+#include "cairn/sharding/refuse.h"
 
 namespace cairn::inline sharding {
 namespace {
@@ -95,10 +96,6 @@ Sum sum_of(Terms terms, std::size_t dim, std::size_t& left) {
     if (const Sum sum = sum_of(terms, dim + 1, left); sum != Sum::kZero) return sum;
   }
   return Sum::kZero;
-}
-
-Error refuse(const char* reason, std::string message) {
-  return Error(Code::kInvalidArgument, reason, std::move(message));
 }
 
 bool meet(const Box& a, const Box& b) {

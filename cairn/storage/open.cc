@@ -30,12 +30,12 @@ Opened refuse(const Uri& uri, const OpenStoreOptions&) {
       .in(uri.to_string());
 }
 
-struct Row {
+struct Scheme {
   const char* scheme;
   Opened (*open)(const Uri&, const OpenStoreOptions&);
 };
 
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kSchemes = std::to_array<Scheme>({
     {"file", &open_file},
     {"memory", &open_memory},
     {"gs", &refuse},
@@ -45,9 +45,9 @@ constexpr auto kRows = std::to_array<Row>({
 }  // namespace
 
 Opened open_store(const Uri& uri, const OpenStoreOptions& options) {
-  const auto* row = std::ranges::find(kRows, std::string_view(uri.scheme),
-                                      [](const Row& r) { return std::string_view(r.scheme); });
-  if (row != kRows.end()) return row->open(uri, options);
+  const auto* row = std::ranges::find(kSchemes, std::string_view(uri.scheme),
+                                      [](const Scheme& r) { return std::string_view(r.scheme); });
+  if (row != kSchemes.end()) return row->open(uri, options);
   return Error(Code::kUnimplemented, "storage/unknown-scheme",
                fmt::format("no storage for '{}://'; there are: file, memory", uri.scheme))
       .in(uri.to_string());

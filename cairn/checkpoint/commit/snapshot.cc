@@ -94,14 +94,14 @@ Result<Snapshot> look_at(const Directory& dest, const std::vector<FoundAttempt>&
 }
 
 /// How far everybody's saves have come, as far as that can make a mark or a writer seem missing.
-struct Progress {
+struct CommitState {
   std::uint64_t generation = 0;
   std::vector<std::pair<std::string, AttemptState>> attempts;
-  bool operator==(const Progress&) const = default;
+  bool operator==(const CommitState&) const = default;
 };
 
-Result<Progress> progress_of(const Directory& dest, const std::vector<FoundAttempt>& attempts) {
-  Progress progress;
+Result<CommitState> progress_of(const Directory& dest, const std::vector<FoundAttempt>& attempts) {
+  CommitState progress;
   for (const FoundAttempt& attempt : attempts)
     progress.attempts.emplace_back(attempt.view.id, attempt.view.state);
   CAIRN_TRY_ASSIGN(const auto record, record_in_place(dest));
@@ -119,11 +119,11 @@ Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path)
   // looks. It did not if nothing had moved from before to after.
   for (int looks = 0; looks < kMostReopenings; ++looks) {
     if (!snapshot.torn && (snapshot.mark || !snapshot.record)) break;
-    CAIRN_TRY_ASSIGN(const Progress before, progress_of(dest, attempts));
+    CAIRN_TRY_ASSIGN(const CommitState before, progress_of(dest, attempts));
     CAIRN_TRY_ASSIGN(attempts, find_attempts(dest));
     CAIRN_TRY_ASSIGN(snapshot, look_at(dest, attempts));
     CAIRN_TRY_ASSIGN(attempts, find_attempts(dest));
-    CAIRN_TRY_ASSIGN(const Progress after, progress_of(dest, attempts));
+    CAIRN_TRY_ASSIGN(const CommitState after, progress_of(dest, attempts));
     if (before == after) break;
   }
   return snapshot;

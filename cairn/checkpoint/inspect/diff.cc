@@ -31,7 +31,7 @@ struct Pair {
   LeafDifference result;
 };
 
-struct Job {
+struct DiffJob {
   std::size_t pair = 0;
   Box box;
 };
@@ -117,7 +117,7 @@ class Differ {
   }
 
   Result<DiffReport> run() {
-    std::vector<Job> jobs;
+    std::vector<DiffJob> jobs;
     std::uint64_t total = 0;
     for (std::size_t p = 0; p < pairs_.size(); ++p) {
       const format::StoredArray& stored =

@@ -87,7 +87,7 @@ Result<Moments> moments_of(const Array& piece) {
   return moments;
 }
 
-struct Job {
+struct StatsJob {
   const OpenedPrefix* prefix = nullptr;
   std::size_t array = 0;
   std::size_t result = 0;
@@ -120,7 +120,7 @@ void fill_in(const Moments& moments, ArrayStats& stats) {
 Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsOptions& options,
                                       Runtime& runtime) {
   std::vector<ArrayStats> results;
-  std::vector<Job> jobs;
+  std::vector<StatsJob> jobs;
   std::uint64_t total = 0;
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
   for (const OpenedPrefix* prefix : prefixes) {
@@ -137,7 +137,7 @@ Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsO
   std::vector<Moments> moments(jobs.size());
   Progress progress(options.progress, total);
   CAIRN_TRY(for_each_index(runtime.executor(), jobs.size(), [&](std::size_t n) -> Result<void> {
-    const Job& job = jobs[n];
+    const StatsJob& job = jobs[n];
     CAIRN_TRY_ASSIGN(const Array piece, load_box(*job.prefix, job.array, job.box, runtime));
     CAIRN_TRY_ASSIGN(moments[n], moments_of(piece));
     progress.add(piece.nbytes());

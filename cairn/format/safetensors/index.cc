@@ -12,7 +12,7 @@
 namespace cairn::format::safetensors {
 namespace {
 
-Error corrupt(const char* reason, std::string message) {
+Error bad_index(const char* reason, std::string message) {
   return Error(Code::kCorrupt, reason, std::move(message));
 }
 
@@ -22,8 +22,8 @@ Result<const Json*> find_once(const Json::Object& object, std::string_view name)
   for (const auto& [member, value] : object) {
     if (member != name) continue;
     if (found != nullptr) {
-      return corrupt("safetensors-index/duplicate-member",
-                     fmt::format("the index has more than one {}", name));
+      return bad_index("safetensors-index/duplicate-member",
+                       fmt::format("the index has more than one {}", name));
     }
     found = &value;
   }
@@ -33,14 +33,14 @@ Result<const Json*> find_once(const Json::Object& object, std::string_view name)
 Result<std::string> parse_part(const Json& value) {
   const std::string* part = value.text();
   if (part == nullptr) {
-    return corrupt("safetensors-index/part-type",
-                   fmt::format("its part is {}, not the name of a file", value.kind_name()));
+    return bad_index("safetensors-index/part-type",
+                     fmt::format("its part is {}, not the name of a file", value.kind_name()));
   }
   if (!is_safe_relative_path(*part)) {
-    return corrupt("safetensors-index/part-path",
-                   fmt::format("its part {} is not a file below the index's folder; "
-                               "move the part there and name it by its relative path",
-                               quoted(*part)));
+    return bad_index("safetensors-index/part-path",
+                     fmt::format("its part {} is not a file below the index's folder; "
+                                 "move the part there and name it by its relative path",
+                                 quoted(*part)));
   }
   return *part;
 }
@@ -58,9 +58,9 @@ Result<WeightMap> parse_weight_map(const Json::Object& members) {
   map.erase(repeated.begin(), repeated.end());
   const auto twin = std::ranges::adjacent_find(map, {}, &WeightMap::value_type::first);
   if (twin == map.end()) return map;
-  return corrupt("safetensors-index/duplicate-tensor",
-                 fmt::format("tensor {} is said to be in {} and in {}", quoted(twin->first),
-                             quoted(twin->second), quoted(std::next(twin)->second)));
+  return bad_index("safetensors-index/duplicate-tensor",
+                   fmt::format("tensor {} is said to be in {} and in {}", quoted(twin->first),
+                               quoted(twin->second), quoted(std::next(twin)->second)));
 }
 
 bool ends_with_five_digits(std::string_view text) {
@@ -83,24 +83,24 @@ std::vector<std::string> Index::parts() const {
 Result<Index> parse_index(std::string_view text) {
   auto parsed = parse_json(
       text, {.bytes = kMaxIndexBytes, .values = kMaxIndexValues, .repeated = Repeated::kKeep});
-  if (!parsed) return corrupt("safetensors-index/not-json", parsed.error().message());
+  if (!parsed) return bad_index("safetensors-index/not-json", parsed.error().message());
   if (parsed->object() == nullptr) {
-    return corrupt("safetensors-index/not-json",
-                   fmt::format("the index is {}, not an object", parsed->kind_name()));
+    return bad_index("safetensors-index/not-json",
+                     fmt::format("the index is {}, not an object", parsed->kind_name()));
   }
   CAIRN_TRY_ASSIGN(const Json* metadata, find_once(*parsed->object(), "metadata"));
   CAIRN_TRY_ASSIGN(const Json* weight_map, find_once(*parsed->object(), "weight_map"));
   if (weight_map == nullptr) {
-    return corrupt("safetensors-index/no-weight-map",
-                   "the index has no weight_map, so it names no part");
+    return bad_index("safetensors-index/no-weight-map",
+                     "the index has no weight_map, so it names no part");
   }
   if (weight_map->object() == nullptr) {
-    return corrupt("safetensors-index/weight-map-type",
-                   fmt::format("weight_map is {}, not an object", weight_map->kind_name()));
+    return bad_index("safetensors-index/weight-map-type",
+                     fmt::format("weight_map is {}, not an object", weight_map->kind_name()));
   }
   if (metadata != nullptr && !metadata->is_null() && metadata->object() == nullptr) {
-    return corrupt("safetensors-index/metadata-type",
-                   fmt::format("metadata is {}, not an object", metadata->kind_name()));
+    return bad_index("safetensors-index/metadata-type",
+                     fmt::format("metadata is {}, not an object", metadata->kind_name()));
   }
   CAIRN_TRY_ASSIGN(auto map, parse_weight_map(*weight_map->object()));
   return Index{std::move(map), metadata == nullptr ? Json() : *metadata};

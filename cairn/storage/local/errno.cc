@@ -12,7 +12,7 @@
 namespace cairn::storage {
 namespace {
 
-struct Row {
+struct Meaning {
   int number;
   Code code;
   const char* reason;
@@ -20,7 +20,7 @@ struct Row {
 };
 
 // EIO is not worth a retry: after a failed fsync the next one succeeds although the bytes are gone.
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kMeanings = std::to_array<Meaning>({
     {ENOENT, Code::kNotFound, "fs/not-found", "no such file or directory"},
     {EEXIST, Code::kAlreadyExists, "fs/exists", "something is there already"},
     {ENOTEMPTY, Code::kFailedPrecondition, "fs/not-empty", "the directory is not empty"},
@@ -62,8 +62,8 @@ constexpr auto kRows = std::to_array<Row>({
 
 Error errno_error(int number, std::string_view doing, std::string_view place,
                   std::source_location origin) {
-  const auto* row = std::ranges::find(kRows, number, &Row::number);
-  if (row == kRows.end()) {
+  const auto* row = std::ranges::find(kMeanings, number, &Meaning::number);
+  if (row == kMeanings.end()) {
     return Error(Code::kInternal, "fs/unexpected",
                  fmt::format("cannot {}: {} (errno {})", doing,
                              std::generic_category().message(number), number),

@@ -45,6 +45,8 @@ struct OpenOptions {
   bool direct = false;        ///< O_DIRECT; fs/unsupported where the file system refuses
   bool follow_links = false;  ///< otherwise a symbolic link anywhere below `at` is fs/symlink
 };
+inline constexpr OpenOptions kNewFile{
+    .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
 
 /// An open file or directory; the destructor closes it. Threading: safe.
 class File {

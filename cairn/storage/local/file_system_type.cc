@@ -9,14 +9,14 @@
 namespace cairn::storage {
 namespace {
 
-struct Row {
+struct KnownType {
   std::uint64_t magic;
   const char* name;
   bool batch_sync;
 };
 
 // The kernel's <linux/magic.h> has only some of them.
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kKnownTypes = std::to_array<KnownType>({
     {0xEF53, "ext4", true},       {0x58465342, "xfs", true},       {0x9123683E, "btrfs", true},
     {0xF2F52010, "f2fs", true},   {0x01021994, "tmpfs", true},     {0x794C7630, "overlay", false},
     {0x6969, "nfs", false},       {0x65735546, "fuse", false},     {0x0BD00BD0, "lustre", false},
@@ -29,8 +29,8 @@ constexpr auto kRows = std::to_array<Row>({
 }  // namespace
 
 FileSystemType file_system_type(std::uint64_t magic) {
-  const auto* row = std::ranges::find(kRows, magic, &Row::magic);
-  if (row == kRows.end()) return {fmt::format("{:#x}", magic), false};
+  const auto* row = std::ranges::find(kKnownTypes, magic, &KnownType::magic);
+  if (row == kKnownTypes.end()) return {fmt::format("{:#x}", magic), false};
   return {row->name, row->batch_sync};
 }
 

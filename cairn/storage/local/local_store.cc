@@ -13,8 +13,6 @@
 namespace cairn::storage {
 namespace {
 
-constexpr OpenOptions kNewFile{
-    .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
 constexpr OpenOptions kSharedFile{.access = OpenOptions::Access::kReadWrite, .create = true};
 constexpr OpenOptions kFollowedDirectory{.access = OpenOptions::Access::kDirectory,
                                          .follow_links = true};

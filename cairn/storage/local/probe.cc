@@ -12,8 +12,6 @@
 namespace cairn::storage {
 namespace {
 
-constexpr OpenOptions kNewFile{
-    .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
 constexpr OpenOptions kExistingFile{.access = OpenOptions::Access::kReadWrite};
 constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
 
@@ -128,14 +126,14 @@ class Probe {
   const std::unique_ptr<File> directory_;
 };
 
-struct Row {
+struct Question {
   const char* name;
   Result<bool> (Probe::*ask)();
   const char* if_good;
   const char* if_not;
 };
 
-constexpr auto kRows = std::to_array<Row>({
+constexpr auto kQuestions = std::to_array<Question>({
     {"locks", &Probe::has_locks, "two writers cannot damage each other's checkpoint",
      "saving is refused here unless you assert that there is one writer only"},
     {"exclusive-create", &Probe::creates_exclusively, "exactly one process can take a name",
@@ -154,7 +152,7 @@ constexpr auto kRows = std::to_array<Row>({
      "keys that differ only in case overwrite each other"},
 });
 
-Finding answer(Probe& probe, const Row& row) {
+Finding answer(Probe& probe, const Question& row) {
   const auto result = (probe.*row.ask)();
   const bool good = result && *result;
   std::string value = good ? "yes" : "no";
@@ -188,7 +186,7 @@ Result<FileSystemReport> probe_file_system(FileSystem& fs, const std::string& di
   FileSystemReport report;
   CAIRN_TRY_ASSIGN(report.space, fs.space(*parent));
   CAIRN_TRY_ASSIGN(const auto probe, Probe::begin(fs, *parent));
-  for (const Row& row : kRows) report.findings.push_back(answer(*probe, row));
+  for (const Question& row : kQuestions) report.findings.push_back(answer(*probe, row));
   report.findings.push_back(direct_io(*probe));
   report.findings.push_back(name_length(*probe));
   return report;

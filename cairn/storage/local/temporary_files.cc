@@ -13,9 +13,6 @@
 namespace cairn::storage {
 namespace {
 
-constexpr OpenOptions kNewFile{
-    .access = OpenOptions::Access::kReadWrite, .create = true, .exclusive = true};
-
 std::string prefix_of_host() {
   std::array<char, 256> name{};
   ::gethostname(name.data(), name.size() - 1);
