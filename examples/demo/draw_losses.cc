@@ -101,16 +101,14 @@ class Drawing {
   void curve(const Curve& curve, std::int64_t from, const char* look) {
     std::string points;
     for (const Point& point : curve) {
-      if (point.step >= from)
-        points +=
-            fmt::format("{:.1f},{:.1f} ", x(point.step), 320 - 280 * point.loss / story_.highest);
+      if (point.step >= from) points += fmt::format("{:.1f},{:.1f} ", x(point.step), y(point.loss));
     }
     body_ += fmt::format("<polyline points=\"{}\" fill=\"none\" {}/>\n", points, look);
   }
 
-  void mark(std::int64_t step, const char* sign, const char* look) {
-    body_ += fmt::format("<text x=\"{:.1f}\" y=\"340\" text-anchor=\"middle\" {}>{}</text>\n",
-                         x(step), look, sign);
+  void checkpoint(std::int64_t step) { mark(x(step), 340, "&#9650;", "fill=\"green\""); }
+  void killed(const Point& at) {
+    mark(x(at.step), y(at.loss) + 8, "&#10006;", "fill=\"red\" font-size=\"22\"");
   }
 
   void say(int line, const char* look, const std::string& text) {
@@ -134,6 +132,11 @@ class Drawing {
   double x(std::int64_t step) const {
     return 60 + 720 * static_cast<double>(step) / static_cast<double>(story_.steps());
   }
+  double y(double loss) const { return 320 - 280 * loss / story_.highest; }
+  void mark(double across, double down, const char* sign, const char* look) {
+    body_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" {}>{}</text>\n",
+                         across, down, look, sign);
+  }
 
   const Story& story_;
   std::string body_;
@@ -155,8 +158,8 @@ std::string draw_svg(const Story& story) {
   drawing.curve(story.straight, 0, "stroke=\"#d0d0d0\" stroke-width=\"8\"");
   drawing.curve(story.killed, 0, kOrange);
   drawing.curve(story.resumed, story.resumed_at, kBlue);
-  for (const std::int64_t step : story.saves) drawing.mark(step, "&#9650;", "fill=\"green\"");
-  drawing.mark(story.killed.back().step, "&#10006;", "fill=\"red\" font-size=\"22\"");
+  for (const std::int64_t step : story.saves) drawing.checkpoint(step);
+  drawing.killed(story.killed.back());
   drawing.say(0, "fill=\"#909090\"", "one process, not interrupted");
   drawing.say(1, "fill=\"#e07000\"", "four ranks, killed in the middle of a save");
   drawing.say(2, "fill=\"#0060c0\"",
