@@ -8,13 +8,13 @@
 
 #include "cairn/async/background.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/removal.h"
 #include "cairn/manager/run_cleaner.h"
+#include "cairn/manager/run_loader.h"
 #include "cairn/manager/save_request.h"
 
 namespace cairn::inline manager {
@@ -40,16 +40,6 @@ Json mark_members(const Json& extras, const Json& metrics) {
   return members.empty() ? Json() : Json(std::move(members));
 }
 
-/// Members of the mark join those of the user, who wins.
-void add_mark(const Json& mark, Json& extras) {
-  if (mark.object() == nullptr) return;
-  Json::Object joined = extras.object() != nullptr ? *extras.object() : Json::Object();
-  for (const auto& [name, value] : *mark.object()) {
-    if (extras.find(name) == nullptr) joined.emplace_back(name, value);
-  }
-  extras = Json(std::move(joined));
-}
-
 class RunCheckpointer final : public Checkpointer {
  public:
   RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
@@ -58,7 +48,8 @@ class RunCheckpointer final : public Checkpointer {
         manager_(options_.manager),
         runtime_(*manager_->runtime()),
         policy_(std::move(policy)),
-        cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())) {
+        cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())),
+        loader_(base_, manager_) {
     if (options_.watch_requests && runtime_.rank() == 0) watcher_.emplace(base_, runtime_);
   }
 
@@ -112,28 +103,31 @@ class RunCheckpointer final : public Checkpointer {
     return manager_->save_pytree(tree, destination.empty() ? base_ : destination, how);
   }
 
-  Result<Loaded> load_checkpoint(const LoadCheckpointOptions& options) override {
+  Result<std::optional<Loaded>> load_checkpoint_if_any(
+      const LoadCheckpointOptions& options) override {
     if (options.structured && options.load.prefix.value_or("").empty()) {
       return Error(Code::kInvalidArgument, "load/no-prefix",
                    "a structured load needs the prefix that the tree was saved under");
     }
-    CAIRN_TRY_ASSIGN(auto loaded, load_from(options, options.structured));
+    CAIRN_TRY_ASSIGN(auto loaded, loader_.load(options, options.structured));
+    if (!loaded) CAIRN_TRY(loader_.check_for_bad_ones(options));
+    return loaded;
+  }
+
+  Result<Loaded> load_checkpoint(const LoadCheckpointOptions& options) override {
+    CAIRN_TRY_ASSIGN(auto loaded, load_checkpoint_if_any(options));
     if (loaded) return *std::move(loaded);
-    return Error(Code::kNotFound, "run/no-checkpoint",
-                 fmt::format("there is no good checkpoint in {}", root_of(options)));
+    return loader_.no_checkpoint(options);
   }
 
   Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) override {
-    CAIRN_TRY_ASSIGN(auto loaded, load_from(options, true));
+    CAIRN_TRY_ASSIGN(auto loaded, loader_.load(options, true));
     if (loaded) return loaded;
-    if (options.discover_raise) {
-      return Error(Code::kNotFound, "run/no-checkpoint",
-                   fmt::format("there is no good checkpoint in {}", root_of(options)));
-    }
+    if (options.discover_raise) return loader_.no_checkpoint(options);
     // A tree that was saved without a step lies in the run directory itself.
     LoadCheckpointOptions here = options;
     here.discover_latest = false;
-    auto there = load_from(here, true);
+    auto there = loader_.load(here, true);
     const bool absent = !there && (there.error().code() == Code::kNotFound ||
                                    there.error().reason() == "checkpoint/not-a-checkpoint");
     return absent ? Result<std::optional<Loaded>>(std::optional<Loaded>()) : std::move(there);
@@ -209,7 +203,7 @@ class RunCheckpointer final : public Checkpointer {
     if (is_owner_) return {};
     const auto taken = [&]() -> Result<std::string> {
       if (runtime_.rank() > 0) return std::string();
-      const std::string& wanted = options_.run_id.empty() ? loaded_run_ : options_.run_id;
+      const std::string& wanted = options_.run_id.empty() ? loader_.run_id() : options_.run_id;
       CAIRN_TRY_ASSIGN(owner_, RunOwner::take(base_, {wanted, options_.take_over}, runtime_));
       notice_stale_run(step);
       return owner_->run_id();
@@ -317,78 +311,18 @@ class RunCheckpointer final : public Checkpointer {
     return std::optional(SaveHandle::of_nothing(path));
   }
 
-  std::string root_of(const LoadCheckpointOptions& options) const {
-    return options.path.empty() ? base_ : options.path;
-  }
-
-  Result<std::optional<Loaded>> load_from(const LoadCheckpointOptions& options, bool with_prefix) {
-    const std::string root = root_of(options);
-    if (!options.discover_latest) {
-      CAIRN_TRY_ASSIGN(auto loaded, load_one(root, options.load, with_prefix));
-      return std::optional(std::move(loaded));
-    }
-    std::vector<std::string> passed_over;
-    std::optional<std::string> before;
-    CAIRN_TRY_ASSIGN(std::string path, latest(root, before));
-    for (int again = 0;;) {
-      if (path.empty()) return std::optional<Loaded>();
-      auto loaded = load_one(path, options.load, with_prefix);
-      if (loaded) {
-        auto& notes = loaded->report.notes;
-        notes.insert(notes.end(), passed_over.begin(), passed_over.end());
-        return std::optional(*std::move(loaded));
-      }
-      // It may have been removed since, because there is a later one.
-      CAIRN_TRY_ASSIGN(std::string now, latest(root, before));
-      if (now != path && again++ < kMostReopenings) {
-        path = std::move(now);
-        continue;
-      }
-      if (!options.fallback || loaded.error().code() != Code::kCorrupt)
-        return std::move(loaded).error();
-      passed_over.push_back(
-          fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
-      runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
-      before = path;
-      CAIRN_TRY_ASSIGN(path, latest(root, before));
-    }
-  }
-
-  // Rank 0 looks; "" for none.
-  Result<std::string> latest(const std::string& root, const std::optional<std::string>& before) {
-    const auto found = [&]() -> Result<std::string> {
-      if (runtime_.rank() > 0) return std::string();
-      CAIRN_TRY_ASSIGN(const auto path, find_latest_checkpoint(root, runtime_, before));
-      return path.value_or("");
-    }();
-    wait_for_saves(root, runtime_.rank());
-    return hear(found, "find the latest checkpoint", runtime_);
-  }
-
-  Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix) {
-    CAIRN_TRY_ASSIGN(auto loaded, with_prefix ? manager_->load_pytree(path, options)
-                                              : manager_->load(path, options));
-    const auto snapshot = take_snapshot(runtime_.file_system(), path);
-    if (!snapshot) return loaded;
-    if (snapshot->record) loaded_run_ = snapshot->record->run_id;
-    if (snapshot->mark) {
-      if (const auto mark = parse_json(*snapshot->mark)) add_mark(*mark, loaded.extras);
-    }
-    return loaded;
-  }
-
   const CheckpointerOptions options_;
   const std::string base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
   SavePolicy policy_;
   const std::shared_ptr<RunCleaner> cleaner_;
+  RunLoader loader_;
   std::optional<RequestWatcher> watcher_;
   std::shared_ptr<RunOwner> owner_;  // rank 0's
   bool is_owner_ = false;
   bool stop_ = false;
   std::string run_id_;
-  std::string loaded_run_;
 };
 
 }  // namespace

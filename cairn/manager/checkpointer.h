@@ -111,11 +111,16 @@ class Checkpointer {
   virtual Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
                                          const SaveCheckpointOptions& options) = 0;
 
-  /// The latest, or one that is named. `not_found` (run/no-checkpoint). The mark's members are
-  /// added to `extras` where it has none of the same name.
+  /// The latest, or one that is named. `not_found` (run/no-checkpoint); `corrupt`
+  /// (run/no-good-checkpoint) if there are some, and none of them can be taken. The mark's members
+  /// are added to `extras` where it has none of the same name.
   virtual Result<Loaded> load_checkpoint(const LoadCheckpointOptions& options = {}) = 0;
-  /// The same with load_pytree()'s meaning of keys. Nothing there and `discover_raise` false:
-  /// falls back to the run directory itself, or nothing.
+  /// The same for a program that may be at its first start: nothing if the run has no checkpoint
+  /// yet. Whatever else goes wrong is an error, damaged checkpoints included.
+  virtual Result<std::optional<Loaded>> load_checkpoint_if_any(
+      const LoadCheckpointOptions& options = {}) = 0;
+  /// load_checkpoint() with load_pytree()'s meaning of keys. Nothing there and `discover_raise`
+  /// false: falls back to the run directory itself, or nothing.
   virtual Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) = 0;
 
   /// Hidden when it returns; its bytes go in the background. Errors of remove_checkpoint().

@@ -26,6 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::difference;
 using testing::must;
+using testing::reason;
 
 Tree tree_of(std::int64_t seed) {
   testing::Random random(static_cast<std::uint64_t>(seed));
@@ -64,6 +65,10 @@ class Run : public ::testing::Test {
   Mark mark_of(const std::string& name) {
     std::ifstream in(base_ + "/" + name + "/metadata.json");
     return must(parse_mark(std::string(std::istreambuf_iterator<char>(in), {})));
+  }
+
+  void damage(const std::string& file) {
+    std::fstream(base_ + "/" + file, std::ios::in | std::ios::out | std::ios::binary) << "damaged";
   }
 
   testing::TempDir dir_;
@@ -233,17 +238,46 @@ TEST_F(Run, FallsBackToAnOlderOneOnlyIfToldSo) {
   auto run = make({.step_policies = {{.every = 1}}});
   for (std::int64_t step = 1; step <= 3; ++step) must(run->on_step(step, tree_of(step)));
   must(run->wait_until_finished());
-  {
-    std::fstream chunk(base_ + "/run-3/w/0.0", std::ios::in | std::ios::out | std::ios::binary);
-    chunk.seekp(5);
-    chunk.put('x');
-  }
+  damage("run-3/w/0.0");
   EXPECT_EQ(run->load_checkpoint().error().code(), Code::kCorrupt);
   const auto loaded = must(run->load_checkpoint({.fallback = true}));
   EXPECT_EQ(difference(tree_of(2), loaded.tree), "");
   ASSERT_EQ(loaded.report.notes.size(), 1U);
   EXPECT_NE(loaded.report.notes[0].find("run-3 was passed over"), std::string::npos);
   EXPECT_EQ(logged("checkpointer/fallback").size(), 1U);
+}
+
+TEST_F(Run, TellsAFirstStartFromALoss) {
+  auto run = make({.step_policies = {{.every = 1}}});
+  EXPECT_FALSE(must(run->load_checkpoint_if_any())) << "not even a directory";
+  std::filesystem::create_directories(base_ + "/notes");
+  std::ofstream(base_ + "/metadata.json") << R"({"dataset": "somebody's"})";
+  EXPECT_FALSE(must(run->load_checkpoint_if_any())) << "nothing of a run's";
+  EXPECT_EQ(reason(run->load_checkpoint()), "run/no-checkpoint");
+  EXPECT_EQ(reason(run->load_checkpoint_if_any({.structured = true})), "load/no-prefix");
+
+  must(run->on_step(1, tree_of(1)));
+  EXPECT_EQ(difference(tree_of(1), must(run->load_checkpoint_if_any())->tree), "");
+  damage("run-1/w/0.0");
+  EXPECT_EQ(reason(run->load_checkpoint_if_any()), "load/checksum");
+  EXPECT_EQ(reason(run->load_checkpoint_if_any({.fallback = true})), "run/no-good-checkpoint");
+  std::filesystem::remove(base_ + "/run-1/w/0.0");
+  EXPECT_EQ(reason(run->load_checkpoint_if_any()), "run/no-good-checkpoint");
+  EXPECT_EQ(reason(run->load_checkpoint()), "run/no-good-checkpoint");
+  damage("run-1/cairn.json");
+  EXPECT_EQ(reason(run->load_checkpoint_if_any()), "run/no-good-checkpoint");
+}
+
+TEST_F(Run, StartsAfreshAfterAFirstSaveThatDidNotFinish) {
+  std::filesystem::create_directories(base_ + "/run-1/.cairn-0123456789abcdef0123456789abcdef");
+  EXPECT_FALSE(must(make({})->load_checkpoint_if_any()));
+  std::ofstream(base_ + "/run-1/.cairn-0123456789abcdef0123456789abcdef/attempt.json")
+      << R"({"attempt": "0123456789abcdef0123456789abcdef", "host": "h", "process": 1,
+             "boot_id": "b", "started": "2026-01-01T00:00:00", "ranks": 1, "run_id": "",
+             "generation": 0, "mark_sha256": null, "prefixes": []})";
+  std::ofstream(base_ + "/run-1/metadata.json") << R"({"step": 1})";
+  EXPECT_FALSE(must(make({})->load_checkpoint_if_any())) << "a client had marked it by itself";
+  EXPECT_EQ(logged("discovery/skipped").size(), 1U);
 }
 
 TEST_F(Run, NoticesThatTheStepMovedAndTheBytesDidNot) {

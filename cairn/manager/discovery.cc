@@ -9,6 +9,8 @@
 
 #include "cairn/base/json.h"
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/commit/attempt_files.h"
+#include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/in_flight.h"
@@ -33,6 +35,15 @@ void read_mark(const std::string& text, RunEntry& entry) {
   entry.extra = std::move(mark->extra);
 }
 
+/// What cannot be looked at closer still has its place in the run, where it is passed over aloud.
+void take_place_by_mark(RunEntry& entry, Runtime& runtime) {
+  const auto directory = Directory::open(runtime.file_system(), entry.path, false);
+  if (!directory) return;
+  const auto text = directory->read(std::string(kMarkName), kMaxAttemptFileBytes);
+  entry.marked = text && *text;
+  if (entry.marked) read_mark(**text, entry);
+}
+
 std::string last_component(const std::string& path) {
   return path.substr(path.find_last_of('/') + 1);
 }
@@ -45,6 +56,7 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
   const auto snapshot = take_snapshot(runtime.file_system(), path);
   if (!snapshot) {
     if (snapshot.error().code() == Code::kNotFound) return std::nullopt;
+    take_place_by_mark(entry, runtime);
     entry.problem = snapshot.error().to_string();
     return entry;
   }

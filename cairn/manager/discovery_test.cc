@@ -129,6 +129,17 @@ TEST(Discovery, TheBaseItselfMayBeTheCheckpoint) {
   EXPECT_EQ(latest(dir / "run", ear.runtime), "later");
 }
 
+TEST(Discovery, SkipsADamagedRecordInItsPlaceWithALogEntry) {
+  Ear ear;
+  TempDir dir;
+  save(dir / "old", mark(1, "2026-01-01T00:00:00"), ear.runtime);
+  save(dir / "new", mark(2, "2026-01-01T00:00:00"), ear.runtime);
+  testing::write_file(dir / "new/cairn.json", "{");
+  EXPECT_EQ(latest(dir.path(), ear.runtime), "old");
+  ASSERT_EQ(ear.entries.size(), 1U);
+  EXPECT_THAT(ear.entries[0].message, HasSubstr("new was skipped"));
+}
+
 TEST(Discovery, SkipsATornCheckpointWithALogEntry) {
   Ear ear;
   TempDir dir;

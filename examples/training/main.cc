@@ -108,11 +108,10 @@ Result<Job> make_job(const Options& options, cairn::coord::Coordinator& ranks) {
 
 /// The latest checkpoint onto the mesh of today, whatever mesh it was saved from; or a fresh start.
 Result<State> take_up(cairn::Checkpointer& run, const Options& options, const Job& job) {
-  const auto loaded =
-      run.load_checkpoint({.load = {.mesh = job.mesh, .partition_rules = &job.rules}});
-  if (!loaded && loaded.error().reason() == "run/no-checkpoint")
-    return initial_state(options.hidden, job);
-  if (!loaded) return loaded.error();
+  CAIRN_TRY_ASSIGN(
+      const auto loaded,
+      run.load_checkpoint_if_any({.load = {.mesh = job.mesh, .partition_rules = &job.rules}}));
+  if (!loaded) return initial_state(options.hidden, job);
   State state;
   CAIRN_TRY(cairn::from_tree(loaded->tree, state));
   return state;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/manager/run_loader.h"
+
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "cairn/checkpoint/commit/snapshot.h"
+#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/manager/agreement.h"
+#include "cairn/manager/discovery.h"
+
+namespace cairn::inline manager {
+
+namespace {
+
+/// Members of the mark join those of the user, who wins.
+void add_mark(const Json& mark, Json& extras) {
+  if (mark.object() == nullptr) return;
+  Json::Object joined = extras.object() != nullptr ? *extras.object() : Json::Object();
+  for (const auto& [name, value] : *mark.object()) {
+    if (extras.find(name) == nullptr) joined.emplace_back(name, value);
+  }
+  extras = Json(std::move(joined));
+}
+
+Error none_good(const std::string& root, const std::string& why) {
+  return {Code::kCorrupt, "run/no-good-checkpoint",
+          fmt::format("none of the checkpoints in {} can be taken: {}", root, why)};
+}
+
+/// The first that ought to be loadable, as it has been committed, and what is wrong with it; empty:
+/// there is none.
+Result<std::string> describe_bad_one(const std::string& root, Runtime& runtime) {
+  const auto entries = list_run(root, runtime);
+  if (!entries)
+    return entries.error().code() == Code::kNotFound ? Result<std::string>("") : entries.error();
+  for (const RunEntry& entry : *entries) {
+    if (entry.marked && !entry.torn && (entry.ours || entry.step))
+      return fmt::format("{}: {}", entry.path, find_problem(entry, runtime));
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::optional<Loaded>> RunLoader::load(const LoadCheckpointOptions& options,
+                                              bool with_prefix) {
+  const std::string& root = root_of(options);
+  if (!options.discover_latest) {
+    CAIRN_TRY_ASSIGN(auto loaded, load_one(root, options.load, with_prefix));
+    return std::optional(std::move(loaded));
+  }
+  std::vector<std::string> passed_over;
+  std::optional<std::string> before;
+  CAIRN_TRY_ASSIGN(std::string path, latest(root, before));
+  for (int again = 0;;) {
+    if (path.empty() && passed_over.empty()) return std::optional<Loaded>();
+    if (path.empty()) return none_good(root, fmt::format("{}", fmt::join(passed_over, "; ")));
+    auto loaded = load_one(path, options.load, with_prefix);
+    if (loaded) {
+      auto& notes = loaded->report.notes;
+      notes.insert(notes.end(), passed_over.begin(), passed_over.end());
+      return std::optional(*std::move(loaded));
+    }
+    // It may have been removed since, because there is a later one.
+    CAIRN_TRY_ASSIGN(std::string now, latest(root, before));
+    if (now != path && again++ < kMostReopenings) {
+      path = std::move(now);
+      continue;
+    }
+    if (!options.fallback || loaded.error().code() != Code::kCorrupt)
+      return std::move(loaded).error();
+    passed_over.push_back(fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
+    runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
+    before = path;
+    CAIRN_TRY_ASSIGN(path, latest(root, before));
+  }
+}
+
+Result<void> RunLoader::check_for_bad_ones(const LoadCheckpointOptions& options) {
+  const std::string& root = root_of(options);
+  const auto found =
+      runtime_.rank() == 0 ? describe_bad_one(root, runtime_) : Result<std::string>("");
+  CAIRN_TRY_ASSIGN(const std::string bad, hear(found, "look for damaged checkpoints", runtime_));
+  if (bad.empty()) return {};
+  return none_good(root, bad);
+}
+
+Error RunLoader::no_checkpoint(const LoadCheckpointOptions& options) const {
+  return {Code::kNotFound, "run/no-checkpoint",
+          fmt::format("there is no good checkpoint in {}", root_of(options))};
+}
+
+// Rank 0 looks; "" for none.
+Result<std::string> RunLoader::latest(const std::string& root,
+                                      const std::optional<std::string>& before) {
+  const auto found = [&]() -> Result<std::string> {
+    if (runtime_.rank() > 0) return std::string();
+    CAIRN_TRY_ASSIGN(const auto path, find_latest_checkpoint(root, runtime_, before));
+    return path.value_or("");
+  }();
+  wait_for_saves(root, runtime_.rank());
+  return hear(found, "find the latest checkpoint", runtime_);
+}
+
+Result<Loaded> RunLoader::load_one(const std::string& path, const LoadOptions& options,
+                                   bool with_prefix) {
+  CAIRN_TRY_ASSIGN(auto loaded, with_prefix ? manager_->load_pytree(path, options)
+                                            : manager_->load(path, options));
+  const auto snapshot = take_snapshot(runtime_.file_system(), path);
+  if (!snapshot) return loaded;
+  if (snapshot->record) run_id_ = snapshot->record->run_id;
+  if (snapshot->mark) {
+    if (const auto mark = parse_json(*snapshot->mark)) add_mark(*mark, loaded.extras);
+  }
+  return loaded;
+}
+
+}  // namespace cairn::inline manager

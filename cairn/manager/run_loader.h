@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run goes on: the latest checkpoint is found and loaded, by all ranks the same.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cairn/manager/checkpointer.h"
+
+namespace cairn::inline manager {
+
+/// With several ranks every rank makes the same calls; rank 0 looks for all. Threading: confined.
+class RunLoader {
+ public:
+  RunLoader(std::string base, std::shared_ptr<AsyncCheckpointManager> manager)
+      : base_(std::move(base)), manager_(std::move(manager)), runtime_(*manager_->runtime()) {}
+
+  /// Nothing if there is none that is good; `corrupt` (run/no-good-checkpoint) if those that were
+  /// fallen back to are damaged too. `with_prefix`: keys as in load_pytree().
+  Result<std::optional<Loaded>> load(const LoadCheckpointOptions& options, bool with_prefix);
+
+  /// After load() has found nothing: an error (run/no-good-checkpoint) if there are checkpoints
+  /// after all. What is left of a save that did not finish is none.
+  Result<void> check_for_bad_ones(const LoadCheckpointOptions& options);
+
+  Error no_checkpoint(const LoadCheckpointOptions& options) const;
+
+  /// Of the run that saved what was loaded last; empty: not known.
+  const std::string& run_id() const { return run_id_; }
+
+ private:
+  const std::string& root_of(const LoadCheckpointOptions& options) const {
+    return options.path.empty() ? base_ : options.path;
+  }
+  Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
+  Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
+
+  const std::string base_;
+  const std::shared_ptr<AsyncCheckpointManager> manager_;
+  Runtime& runtime_;
+  std::string run_id_;
+};
+
+}  // namespace cairn::inline manager
