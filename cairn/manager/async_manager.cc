@@ -63,7 +63,7 @@ Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<Nam
 Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> trees,
                                                       const std::string& path,
                                                       const SaveTreeOptions& options) {
-  if (!options_.enable.value_or(true)) {
+  if (!is_enabled()) {
     runtime_->log(LogLevel::kInfo, "manager/disabled",
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);

@@ -66,6 +66,7 @@ class AsyncCheckpointManager {
   AsyncCheckpointManager(AsyncManagerOptions options, std::shared_ptr<Runtime> runtime);
 
   const AsyncManagerOptions& options() const { return options_; }
+  bool is_enabled() const { return options_.enable.value_or(true); }
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
 
   /// Returns as save_async() does. A prefix that is there is replaced whole.

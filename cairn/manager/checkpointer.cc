@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/mark.h"
+#include "cairn/manager/metrics.h"
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/removal.h"
 #include "cairn/manager/run_cleaner.h"
@@ -50,6 +51,8 @@ class RunCheckpointer final : public Checkpointer {
         policy_(std::move(policy)),
         cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())),
         loader_(base_, manager_) {
+    if (!options_.metrics_path.empty())
+      metrics_ = MetricsFile::make(options_.metrics_path, base_, manager_->runtime());
     if (options_.watch_requests && runtime_.rank() == 0) watcher_.emplace(base_, runtime_);
   }
 
@@ -64,9 +67,11 @@ class RunCheckpointer final : public Checkpointer {
                         .mesh = options.mesh,
                         .callbacks = options.true_callbacks};
     const std::string path = base_ + "/" + fmt::format("run-{}", step);
-    if (!trees) return save_by_callbacks(path, saving);
-    CAIRN_TRY_ASSIGN(const auto named, trees());
-    CAIRN_TRY_ASSIGN(auto handle, save(named, path, saving, {}));
+    CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
+                       if (!trees) return save_by_callbacks(path, saving);
+                       CAIRN_TRY_ASSIGN(const auto named, trees());
+                       return save(named, path, saving, {});
+                     }));
     if (decision.stop) {
       stop_ = true;
       CAIRN_TRY(handle.wait(Deadline::in(options_.stop_timeout)));
@@ -81,7 +86,7 @@ class RunCheckpointer final : public Checkpointer {
                    "a structured save needs a prefix, such as \"model\"");
     }
     CAIRN_TRY_ASSIGN(const std::string path, place(destination));
-    return save_one(tree, path, options);
+    return begin(path, options.step, [&] { return save_one(tree, path, options); });
   }
 
   Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
@@ -100,7 +105,8 @@ class RunCheckpointer final : public Checkpointer {
     how.callback = [done = options.commit_callback](const std::string&) {
       if (done) done();
     };
-    return manager_->save_pytree(tree, destination.empty() ? base_ : destination, how);
+    const std::string path = destination.empty() ? base_ : destination;
+    return begin(path, std::nullopt, [&] { return manager_->save_pytree(tree, path, how); });
   }
 
   Result<std::optional<Loaded>> load_checkpoint_if_any(
@@ -181,9 +187,10 @@ class RunCheckpointer final : public Checkpointer {
 
   Result<Decision> decide_here(std::int64_t step, bool force) {
     CAIRN_TRY(manager_->check_for_errors());
-    const bool asked = (watcher_ && watcher_->is_requested()) ||
-                       (options_.signals && options_.signals->is_requested());
     const bool stop = options_.signals && options_.signals->should_stop();
+    // A signal may come while a save begins, which then counts as the answer to it.
+    const bool asked = (watcher_ && watcher_->is_requested()) ||
+                       (options_.signals && options_.signals->is_requested()) || (stop && !stop_);
     return Decision{policy_.decide(step, runtime_.clock().wall(), force || asked), stop};
   }
 
@@ -262,6 +269,26 @@ class RunCheckpointer final : public Checkpointer {
     return handle;
   }
 
+  // Every save goes through here. Nothing is written where saves are switched off, no owner either;
+  // the manager says so.
+  template <typename Save>
+  Result<SaveHandle> begin(const std::string& path, std::optional<std::int64_t> step,
+                           const Save& save) {
+    if (!manager_->is_enabled()) {
+      if (step) take_note(*step);
+      return manager_->save_checkpoint({}, path);
+    }
+    const Clock::Mono called = runtime_.clock().monotonic();
+    auto handle = save();
+    if (!metrics_) return handle;
+    if (handle) {
+      metrics_->began(*handle, step, runtime_.clock().monotonic() - called);
+    } else {
+      metrics_->failed();
+    }
+    return handle;
+  }
+
   void take_note(std::int64_t step) {
     policy_.saved(step, runtime_.clock().wall());
     if (watcher_) watcher_->answered();
@@ -290,8 +317,7 @@ class RunCheckpointer final : public Checkpointer {
     };
   }
 
-  Result<std::optional<SaveHandle>> save_by_callbacks(const std::string& path,
-                                                      const Saving& saving) {
+  Result<SaveHandle> save_by_callbacks(const std::string& path, const Saving& saving) {
     CAIRN_TRY(own(*saving.step));
     const Json mark = mark_of(saving);
     const auto done = [&]() -> Result<void> {
@@ -308,7 +334,7 @@ class RunCheckpointer final : public Checkpointer {
     take_note(*saving.step);
     CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
                            mark)(SaveReport{}));
-    return std::optional(SaveHandle::of_nothing(path));
+    return SaveHandle::of_nothing(path);
   }
 
   const CheckpointerOptions options_;
@@ -318,6 +344,7 @@ class RunCheckpointer final : public Checkpointer {
   SavePolicy policy_;
   const std::shared_ptr<RunCleaner> cleaner_;
   RunLoader loader_;
+  std::shared_ptr<MetricsFile> metrics_;  // null: nobody wants any
   std::optional<RequestWatcher> watcher_;
   std::shared_ptr<RunOwner> owner_;  // rank 0's
   bool is_owner_ = false;

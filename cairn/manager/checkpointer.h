@@ -41,6 +41,8 @@ struct CheckpointerOptions {
   /// is waited for, as long as `stop_timeout` says, before on_step() returns.
   std::shared_ptr<SignalWatch> signals = {};
   std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
+  /// A file that says in Prometheus' text format what saves do (metrics.h); empty: none.
+  std::string metrics_path = {};
 };
 
 struct StepOptions {

@@ -362,6 +362,29 @@ TEST_F(Run, SavesOnASignalAndStops) {
   EXPECT_EQ(SignalWatch::make({.save = {SIGKILL}}).error().reason(), "signals/unknown");
 }
 
+TEST_F(Run, StopsOnASignalThatComesWhileASaveBegins) {
+  auto run = make({.step_policies = {{.every = 10}},
+                   .signals = must(SignalWatch::make({.save_and_stop = {SIGTERM}}))});
+  must(run->on_step(10, [] {
+    raise(SIGTERM);
+    return std::vector<NamedTree>{{"", tree_of(10)}};
+  }));
+  EXPECT_FALSE(run->should_stop());
+  EXPECT_TRUE(must(run->on_step(11, tree_of(11)))->done());
+  EXPECT_TRUE(run->should_stop());
+}
+
+TEST_F(Run, StopsAfterASaveOfCallbacksToo) {
+  auto run = make({.signals = must(SignalWatch::make({.save_and_stop = {SIGTERM}}))});
+  raise(SIGTERM);
+  const CheckpointCallback saves = [&](const std::string& path, const Mesh*, const Json&) {
+    must(run->manager().save_tree(tree_of(1), path));
+    return Result<void>();
+  };
+  EXPECT_TRUE(must(run->on_step(1, {.true_callbacks = {saves}})));
+  EXPECT_TRUE(run->should_stop());
+}
+
 TEST_F(Run, HidesAtOnceWhatIsToBeRemoved) {
   auto run = make({.step_policies = {{.every = 1}}});
   must(run->on_step(1, tree_of(1)));

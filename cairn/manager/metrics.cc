@@ -138,7 +138,7 @@ void MetricsFile::ended(const Result<SaveReport>& result, const Begun& save) {
   now_.last_time = runtime_->clock().wall();
   now_.seconds = seconds_of(runtime_->clock().monotonic() - save.called);
   now_.stall_seconds = seconds_of(save.stall);
-  now_.bytes = result->bytes;
+  now_.bytes = result->attempt.empty() ? std::nullopt : std::optional(result->bytes);
   write();
 }
 

@@ -19,14 +19,14 @@ namespace cairn::inline manager {
 /// What the file says. Nothing: not known yet, and left out.
 struct Metrics {
   std::uint64_t saves = 0;     ///< committed, since the job began
-  std::uint64_t failures = 0;  ///< that ended with an error
+  std::uint64_t failures = 0;  ///< that ended with an error, or could not begin
   std::uint64_t in_flight = 0;
   // Of the last that was committed.
   std::optional<std::int64_t> last_step = {};
   std::optional<Clock::Wall> last_time = {};
   std::optional<double> seconds = {};        ///< from the call to the end
   std::optional<double> stall_seconds = {};  ///< for which the caller was kept
-  std::optional<std::uint64_t> bytes = {};   ///< of elements
+  std::optional<std::uint64_t> bytes = {};   ///< of elements; of callbacks' saves, not known
   std::uint64_t staging_in_use = 0;
   std::uint64_t staging_limit = 0;
 };

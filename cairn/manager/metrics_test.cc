@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/manager/checkpointer.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/must.h"
@@ -221,6 +222,86 @@ TEST_F(MetricsOfSaves, ThatCannotBeWrittenHarmNothingAndAreComplainedOfOnce) {
   metrics->began(handle, 4, milliseconds(0));
   must(handle.wait());
   EXPECT_EQ(logged_, std::vector<std::string>{"metrics/not-written"});
+}
+
+class MetricsOfARun : public MetricsOfSaves {
+ protected:
+  MetricsOfARun() { gate_.open(); }
+  std::unique_ptr<Checkpointer> make(AsyncManagerOptions options = {}) {
+    return must(
+        Checkpointer::make({.base_path = dir_ / "run",
+                            .step_policies = {{.every = 10}},
+                            .manager = std::make_shared<AsyncCheckpointManager>(options, runtime_),
+                            .metrics_path = path_},
+                           runtime_));
+  }
+  const Tree tree_ = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {10, 3}))}});
+};
+
+TEST_F(MetricsOfARun, KnowSavesByWhateverCall) {
+  auto run = make();
+  must(run->on_step(9, tree_));
+  EXPECT_FALSE(std::filesystem::exists(path_)) << "there was no save";
+  using Call = std::function<void()>;
+  const std::pair<double, Call> calls[] = {
+      {10, [&] { must(run->on_step(10, tree_)); }},
+      {20,
+       [&] {
+         must(run->on_step(20, {.true_callbacks = {[&](const std::string& path, auto...) {
+                                  must(run->manager().save_tree(tree_, path));
+                                  return Result<void>();
+                                }}}));
+       }},
+      {31, [&] { must(run->save_checkpoint(tree_, "mine", {.step = 31})); }},
+      {32, [&] { must(run->save_pytree(tree_, "", {.step = 32, .prefix = "model"})); }},
+      {-1, [&] { must(run->save_pytree(tree_, dir_ / "other", {.prefix = "model"})); }},
+  };
+  double saves = 0;
+  for (const auto& [step, call] : calls) {
+    call();
+    must(run->wait_until_finished());
+    EXPECT_EQ(value("cairn_last_save_step"), step);
+    EXPECT_EQ(value("cairn_saves_total"), ++saves);
+    EXPECT_EQ(value("cairn_save_bytes"), step == 20 ? -1 : 120) << "callbacks do not say";
+    EXPECT_EQ(samples().at("cairn_saves_total").run, "run");
+  }
+}
+
+TEST_F(MetricsOfARun, KnowHowLongTheCallerWasKept) {
+  auto run = make();
+  must(run->on_step(10, [&]() -> Result<std::vector<NamedTree>> {
+    clock_.advance(milliseconds(250));
+    return std::vector<NamedTree>{{"", tree_}};
+  }));
+  must(run->wait_until_finished());
+  EXPECT_EQ(value("cairn_save_stall_seconds"), 0.25);
+  EXPECT_EQ(value("cairn_save_seconds"), 0.25);
+}
+
+TEST_F(MetricsOfARun, CountSavesThatCouldNotBegin) {
+  auto run = make();
+  const auto fails = []() -> Result<std::vector<NamedTree>> {
+    return Error(Code::kInternal, "here/no-tree", "no tree");
+  };
+  EXPECT_FALSE(run->on_step(10, fails));
+  EXPECT_EQ(value("cairn_save_failures_total"), 1);
+  EXPECT_FALSE(run->save_checkpoint(tree_, "mine", {.extras = Json("no object")}));
+  EXPECT_EQ(value("cairn_save_failures_total"), 2);
+  EXPECT_FALSE(run->save_pytree(tree_, "", {}));
+  EXPECT_EQ(value("cairn_save_failures_total"), 3);
+  EXPECT_EQ(value("cairn_saves_in_flight"), 0);
+}
+
+TEST_F(MetricsOfARun, AreSilentWhereSavesAreSwitchedOff) {
+  auto run = make({.enable = false});
+  EXPECT_TRUE(must(run->on_step(10, tree_)));
+  EXPECT_TRUE(must(run->on_step(20, StepOptions{})));
+  must(run->save_checkpoint(tree_, "mine", {.step = 31}));
+  must(run->save_pytree(tree_, "", {.prefix = "model"}));
+  EXPECT_FALSE(must(run->on_step(31, tree_))) << "the policies take note all the same";
+  must(run->wait_until_finished());
+  EXPECT_TRUE(std::filesystem::is_empty(dir_.path())) << "no owner, no mark, no metrics";
+  EXPECT_EQ(logged_, std::vector<std::string>(4, "manager/disabled"));
 }
 
 }  // namespace

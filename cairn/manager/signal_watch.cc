@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/signal_watch.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -72,8 +73,10 @@ bool SignalWatch::is_requested() const {
 }
 
 void SignalWatch::answered() {
-  if (should_stop()) stop_ = true;
-  for (const Old& old : old_) come(old.signal).store(false);
+  for (const Old& old : old_) {
+    const bool stops = std::ranges::count(options_.save_and_stop, old.signal) > 0;
+    if (come(old.signal).exchange(false) && stops) stop_ = true;
+  }
 }
 
 bool SignalWatch::should_stop() const {

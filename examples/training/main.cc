@@ -12,6 +12,7 @@
 //   --save-every N   steps between checkpoints (10)
 //   --hidden N       units of the hidden layer (64), for a run that begins
 //   --mesh MESH      how state lies on the ranks (fsdp=RANKS,tp=1), such as fsdp=2,tp=2
+//   --metrics FILE   what saves do, in Prometheus' text format
 //   --stall-at N     for the demonstration: stand still in the middle of the save of this step
 //
 // Rank 0 writes DIR/loss.csv: step and loss.
@@ -48,6 +49,7 @@ using cairn::Result;
 struct Options {
   std::string run;
   std::string mesh;
+  std::string metrics;
   std::int64_t steps = 100;
   std::int64_t save_every = 10;
   std::int64_t hidden = 64;
@@ -56,8 +58,8 @@ struct Options {
 };
 
 std::optional<Options> parse_options(int argc, char** argv) {
-  const std::map<std::string_view, std::string Options::*> texts = {{"--run", &Options::run},
-                                                                    {"--mesh", &Options::mesh}};
+  const std::map<std::string_view, std::string Options::*> texts = {
+      {"--run", &Options::run}, {"--mesh", &Options::mesh}, {"--metrics", &Options::metrics}};
   const std::map<std::string_view, std::int64_t Options::*> numbers = {
       {"--steps", &Options::steps},
       {"--save-every", &Options::save_every},
@@ -152,7 +154,8 @@ Result<void> train(const Options& options, const Job& job) {
                         .step_policies = {{.every = options.save_every}},
                         .manager = std::make_shared<cairn::AsyncCheckpointManager>(
                             cairn::AsyncManagerOptions{.verbose = options.stall_at > 0}, runtime),
-                        .signals = std::move(signals)},
+                        .signals = std::move(signals),
+                        .metrics_path = options.metrics},
                        runtime));
 
   CAIRN_TRY_ASSIGN(State state, take_up(*run, options, job));
@@ -202,7 +205,7 @@ int main(int argc, char** argv) {
   if (!options) {
     std::fprintf(stderr,
                  "usage: cairn_training --run DIR [--steps N] [--save-every N] "
-                 "[--hidden N] [--mesh MESH] [--stall-at N] [--mpi]\n");
+                 "[--hidden N] [--mesh MESH] [--metrics FILE] [--stall-at N] [--mpi]\n");
     return 2;
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);  // somebody may read along, through a pipe
