@@ -28,6 +28,7 @@
 #include "cairn/coord/open.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/tree/flatten.h"
+#include "tests/orders.h"
 #ifdef CAIRN_WITH_MPI
 #include <mpi.h>
 
@@ -37,20 +38,10 @@
 namespace {
 
 using namespace cairn;
-
-Json describe(const Error& error) {
-  return Json::Object{{"reason", error.reason()}, {"message", error.to_string()}};
-}
-
-std::string text_of(const Json& order, std::string_view name) {
-  const Json* member = order.find(name);
-  return member != nullptr && member->text() != nullptr ? *member->text() : std::string();
-}
-
-std::int64_t number_of(const Json& order, std::string_view name, std::int64_t otherwise) {
-  const Json* member = order.find(name);
-  return member != nullptr ? member->integer().value_or(otherwise) : otherwise;
-}
+using testing::describe;
+using testing::number_of;
+using testing::say;
+using testing::text_of;
 
 Result<Mesh> mesh_of(const Json& order, int ranks) {
   std::vector<MeshAxis> axes;
@@ -147,13 +138,10 @@ Result<Json> load(const Json& order, coord::Coordinator* job) {
 }
 
 Json obey(const std::string& line, coord::Coordinator* job) {
-  const auto order = parse_json(line);
-  if (!order) return describe(order.error());
-  const auto done = text_of(*order, "do") == "save" ? save(*order, job) : load(*order, job);
-  return done ? *done : describe(done.error());
+  return testing::obey(line, [job](const Json& order) {
+    return text_of(order, "do") == "save" ? save(order, job) : load(order, job);
+  });
 }
-
-void say(const Json& line) { std::cout << dump_json(line) + "\n" << std::flush; }
 
 int by_rendezvous(const std::string& directory) {
   std::unique_ptr<coord::Coordinator> job;

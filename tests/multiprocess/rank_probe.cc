@@ -5,11 +5,10 @@
 //   {"rank":0,"count":2}                           <- what it says when it is open
 //   ["gather","save 100",60,"my bytes"]            -> operation, phase, seconds, bytes
 //   {"got":["my bytes","others"]}                  <- or {"reason":...,"message":...}
-#include <iostream>
 #include <string>
 
-#include "cairn/base/json.h"
 #include "cairn/coord/open.h"
+#include "tests/orders.h"
 
 namespace {
 
@@ -17,12 +16,8 @@ using cairn::Deadline;
 using cairn::Json;
 using cairn::Result;
 using cairn::coord::Coordinator;
-
-void say(const Json& line) { std::cout << dump_json(line) << std::endl; }
-
-Json describe(const cairn::Error& error) {
-  return Json::Object{{"reason", error.reason()}, {"message", error.to_string()}};
-}
+using cairn::testing::describe;
+using cairn::testing::say;
 
 Json text_of(const cairn::Buffer& bytes) { return Json(cairn::as_text(bytes.bytes())); }
 

@@ -123,6 +123,10 @@ class FileAttempt final : public Attempt {
  private:
   Result<void> settle_others() {
     CAIRN_TRY(recover_locked(dest_));
+    return check_here();
+  }
+
+  Result<void> check_here() const {
     CAIRN_TRY_ASSIGN(const bool here, dest_.exists(name_ + "/" + std::string(kAttemptFile)));
     if (here) return {};
     return Error(
@@ -208,6 +212,7 @@ class FileAttempt final : public Attempt {
     for (const std::string& entry : prefix.entries) {
       CAIRN_TRY_ASSIGN(const bool ready, dest_.exists(name_ + "/new/" + entry));
       if (!ready) {
+        CAIRN_TRY(check_here());
         return Error(Code::kInternal, "commit/entry-missing",
                      fmt::format("'{}' was not written", entry));
       }
