@@ -103,9 +103,12 @@ SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options)
   save.write_index = options.write_index;
   save.mark = options.mark;
   save.guard = options.guard;
+  save.progress = options.progress;
+  save.phase = options.phase;
   if (options_.verbose) {
-    save.phase = [runtime = runtime_.get()](std::string_view phase) {
+    save.phase = [runtime = runtime_.get(), user = options.phase](std::string_view phase) {
       runtime->log(LogLevel::kInfo, "save/phase", std::string(phase));
+      if (user) user(phase);
     };
   }
   return save;

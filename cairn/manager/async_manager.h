@@ -48,6 +48,8 @@ struct SaveTreeOptions {
   Json extras = {};                       ///< the user's; an object, or null
   SavedCallback callback = {};
   bool write_index = true;
+  ProgressSink progress = {};  ///< of what this rank writes; also after the call has returned
+  PhaseSink phase = {};        ///< likewise
   std::optional<std::int64_t> step = {};
   // What a run adds.
   std::string run_id = {};

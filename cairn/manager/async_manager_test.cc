@@ -134,6 +134,23 @@ TEST_F(Manager, SaysWhatItDoesWhenItIsVerbose) {
   EXPECT_GE(logged("save/phase"), 2U);
 }
 
+TEST_F(Manager, TellsWhoWantsToKnowHowFarASaveIs) {
+  for (const bool verbose : {false, true}) {
+    Mutex mutex;
+    std::vector<std::string> phases;
+    std::pair<std::uint64_t, std::uint64_t> last;
+    SaveTreeOptions options;
+    options.phase = [&](std::string_view phase) {
+      MutexLock lock(mutex);
+      phases.emplace_back(phase);
+    };
+    options.progress = [&](std::uint64_t done, std::uint64_t total) { last = {done, total}; };
+    must(must(make({.verbose = verbose}).save(tree_of(1), path_, options)).wait());
+    EXPECT_EQ(phases, (std::vector<std::string>{"writing", "syncing", "committing"}));
+    EXPECT_EQ(last, std::pair(std::uint64_t{1680}, std::uint64_t{1680}));
+  }
+}
+
 TEST_F(Manager, BlocksWhenItIsAskedTo) {
   EXPECT_TRUE(must(make({.blocking = true}).save(tree_of(1), path_)).done());
   ASSERT_EQ(setenv("CAIRN_BLOCKING_SAVES", "1", 1), 0);

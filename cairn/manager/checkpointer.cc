@@ -70,7 +70,8 @@ class RunCheckpointer final : public Checkpointer {
     CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
                        if (!trees) return save_by_callbacks(path, saving);
                        CAIRN_TRY_ASSIGN(const auto named, trees());
-                       return save(named, path, saving, {});
+                       return save(named, path, saving,
+                                   {.progress = options.progress, .phase = options.phase});
                      }));
     if (decision.stop) {
       stop_ = true;
@@ -368,12 +369,18 @@ Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions opt
       std::make_unique<RunCheckpointer>(std::move(options), uri.path, std::move(policy)));
 }
 
-Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step, const Tree& tree,
+Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step, const OneTree& tree,
                                                         const StepOptions& options) {
   return on_step(step, Trees([&]() -> Result<std::vector<NamedTree>> {
-                   return std::vector<NamedTree>{{"", tree}};
+                   CAIRN_TRY_ASSIGN(Tree made, tree());
+                   return std::vector<NamedTree>{{"", std::move(made)}};
                  }),
                  options);
+}
+
+Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step, const Tree& tree,
+                                                        const StepOptions& options) {
+  return on_step(step, OneTree([&] { return tree; }), options);
 }
 
 Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step,

@@ -53,6 +53,9 @@ struct StepOptions {
   std::vector<CheckpointCallback> true_callbacks = {};
   Json extras = {};   ///< an object, or null; stored with the checkpoint and in its mark
   Json metrics = {};  ///< an object of numbers, or null; what RetentionRules::best_k looks at
+  // Of a save of trees, until it has ended; SaveHandle says the same to whoever asks it.
+  ProgressSink progress = {};
+  PhaseSink phase = {};
 };
 
 struct SaveCheckpointOptions {
@@ -89,8 +92,9 @@ class Checkpointer {
                                                     std::shared_ptr<Runtime> runtime);
   virtual ~Checkpointer() = default;
 
-  /// Called when there is something to save.
+  /// Called when there is something to save, before on_step() returns.
   using Trees = std::function<Result<std::vector<NamedTree>>()>;
+  using OneTree = std::function<Result<Tree>()>;  ///< without a prefix
 
   /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock; with several
   /// ranks that is one broadcast a step. The error of an earlier save is the answer here if nobody
@@ -99,6 +103,8 @@ class Checkpointer {
   /// and time of the job that has it; after a take-over, run/taken-over.
   virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
                                                     const StepOptions& options = {}) = 0;
+  Result<std::optional<SaveHandle>> on_step(std::int64_t step, const OneTree& tree,
+                                            const StepOptions& options = {});
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Tree& tree,
                                             const StepOptions& options = {});
   /// Without a tree: the callbacks save. What they began is durable when it returns, and the mark

@@ -92,6 +92,37 @@ TEST_F(Run, SavesWhenPoliciesSaySo) {
   EXPECT_EQ(latest.extras.find("step")->integral(), 10);
 }
 
+TEST_F(Run, MakesTreesOnlyWhenTheyAreSaved) {
+  auto run = make({.step_policies = {{.every = 5}}});
+  std::vector<std::int64_t> made;
+  for (std::int64_t step = 1; step <= 10; ++step) {
+    must(run->on_step(step, [&] {
+      made.push_back(step);
+      return tree_of(step);
+    }));
+  }
+  EXPECT_EQ(made, (std::vector<std::int64_t>{5, 10}));
+  EXPECT_EQ(difference(tree_of(10), must(run->load_checkpoint()).tree), "");
+  const auto fails = [] { return Result<Tree>(Error(Code::kInternal, "here/no-tree", "none")); };
+  EXPECT_EQ(reason(run->on_step(15, fails)), "here/no-tree");
+  must(run->on_step(
+      20, [] { return std::vector<NamedTree>{{"model", tree_of(1)}, {"tx", tree_of(2)}}; }));
+  EXPECT_EQ(difference(tree_of(2), must(run->load_checkpoint({.load = {.prefix = "tx"}})).tree),
+            "");
+}
+
+TEST_F(Run, TellsHowFarASaveIs) {
+  auto run = make({.step_policies = {{.every = 1}}});
+  std::string phase;
+  std::uint64_t written = 0;
+  must(run->on_step(1, tree_of(1),
+                    {.progress = [&](std::uint64_t done, std::uint64_t) { written = done; },
+                     .phase = [&](std::string_view now) { phase = now; }}));
+  must(run->wait_until_finished());
+  EXPECT_EQ(written, 120U);
+  EXPECT_EQ(phase, "committing");
+}
+
 TEST_F(Run, ReplacesTemporarySavesAndKeepsPromotedOnes) {
   auto run = make({.save_interval = 1min, .step_policies = {{.every = 100}}});
   const auto later = [&](std::int64_t step) {

@@ -174,10 +174,11 @@ Result<void> train(const Options& options, const Job& job) {
     const bool stalls = state.step == options.stall_at;
     if (stalls) CAIRN_TRY(run->wait_until_finished());
     stall_in_save = stalls;
-    // Saves if it is time. It returns when the state has been copied; writing goes on beside the
-    // next steps. The error of a save that failed meanwhile comes out of a later call.
+    // Saves if it is time, and only then makes a tree. It returns when the state has been copied;
+    // writing goes on beside the next steps. The error of a save that failed meanwhile comes out of
+    // a later call.
     CAIRN_TRY(
-        run->on_step(state.step, cairn::to_tree(state),
+        run->on_step(state.step, [&] { return cairn::to_tree(state); },
                      {.mesh = &job.mesh, .metrics = cairn::Json::Object{{"loss", double{loss}}}}));
     if (stalls) CAIRN_TRY(run->wait_until_finished());
   }
