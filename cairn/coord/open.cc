@@ -77,6 +77,7 @@ Result<std::unique_ptr<Coordinator>> open_coordinator(const OpenCoordinatorOptio
   if (!place) {
     CAIRN_TRY_ASSIGN(place, find_place([](const char* name) { return std::getenv(name); }));
   }
+  if (!place && options.may_be_alone) return open_alone();
   if (options.rendezvous.empty()) {
     if (!place || place->count == 1) return open_alone();
     return Error(Code::kFailedPrecondition, "coord/no-rendezvous",
@@ -86,7 +87,9 @@ Result<std::unique_ptr<Coordinator>> open_coordinator(const OpenCoordinatorOptio
   }
   if (!place) {
     return Error(Code::kFailedPrecondition, "coord/no-rank",
-                 fmt::format("nothing says which rank this is; {}", kHowToSay));
+                 fmt::format("nothing says which rank this is; {}; for one process alone, RANK=0 "
+                             "and WORLD_SIZE=1",
+                             kHowToSay));
   }
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.rendezvous));
   CAIRN_TRY_ASSIGN(auto store, storage::open_store(uri, {.create = true}));

@@ -27,12 +27,15 @@ struct OpenCoordinatorOptions {
   /// if it is not there. Empty: this process is alone.
   std::string rendezvous = {};
   std::optional<Place> place = std::nullopt;  ///< nothing: find_place() in the environment
-  Clock* clock = nullptr;                     ///< null: the machine's
+  /// Where no launcher has been: this process is alone, whatever the rendezvous. Otherwise that is
+  /// an error, because many that were started wrongly would each believe so.
+  bool may_be_alone = false;
+  Clock* clock = nullptr;  ///< null: the machine's
 };
 
-/// `failed_precondition` (coord/no-rank): there is a rendezvous, and nothing says which rank this
-/// is; (coord/no-rendezvous): there are several ranks, and no place to meet. Otherwise as
-/// find_place(), open_store() and open_rendezvous().
+/// `failed_precondition` (coord/no-rank): there is a rendezvous, nothing says which rank this is,
+/// and it may not be alone; (coord/no-rendezvous): there are several ranks, and no place to meet.
+/// Otherwise as find_place(), open_store() and open_rendezvous().
 Result<std::unique_ptr<Coordinator>> open_coordinator(const OpenCoordinatorOptions& options = {});
 
 }  // namespace cairn::coord

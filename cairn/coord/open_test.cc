@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/coord/open.h"
 
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 
 #include <gtest/gtest.h>
@@ -68,6 +70,23 @@ TEST(OpenCoordinator, IsAloneWithoutARendezvous) {
   EXPECT_EQ(alone->rank(), 0);
   EXPECT_EQ(alone->count(), 1);
   must(alone->barrier("alone", Deadline::never()));
+}
+
+TEST(OpenCoordinator, IsAloneWithoutALauncherOnlyIfThatMayBe) {
+  for (const char* name : {"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                           "PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_NTASKS"})
+    unsetenv(name);
+  const TempDir dir;
+  const std::string place = dir / "meet";
+  const auto refused = open_coordinator({.rendezvous = place});
+  ASSERT_EQ(reason(refused), "coord/no-rank");
+  EXPECT_NE(refused.error().message().find("RANK=0 and WORLD_SIZE=1"), std::string::npos);
+  const auto alone = must(open_coordinator({.rendezvous = place, .may_be_alone = true}));
+  EXPECT_EQ(alone->count(), 1);
+  EXPECT_FALSE(std::filesystem::exists(place)) << "nobody to meet";
+  const auto one =
+      must(open_coordinator({.rendezvous = place, .place = Place{1, 2}, .may_be_alone = true}));
+  EXPECT_EQ(one->count(), 2);
 }
 
 TEST(OpenCoordinator, NeedsAPlaceToMeetForSeveralRanks) {

@@ -90,9 +90,8 @@ Result<std::unique_ptr<cairn::coord::Coordinator>> meet(const Options& options) 
                         "this program was built without MPI; without --mpi ranks meet in files");
   }
 #endif
-  CAIRN_TRY_ASSIGN(const auto place, cairn::coord::find_place(std::getenv));
   return cairn::coord::open_coordinator(
-      {.rendezvous = place ? options.run + "/meet" : "", .place = place});
+      {.rendezvous = options.run + "/meet", .may_be_alone = true});
 }
 
 /// Each device of the mesh is one rank.
