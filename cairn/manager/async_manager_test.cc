@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/async/background.h"
 #include "cairn/base/sha256.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
@@ -49,6 +50,7 @@ CommitGuard refusing() {
 
 class Manager : public ::testing::Test {
  protected:
+  ~Manager() override { wait_for_background(); }  // which still uses the log
   AsyncCheckpointManager make(AsyncManagerOptions options = {}, RuntimeOptions runtime = {}) {
     runtime.log = [this](const LogEntry& entry) {
       MutexLock lock(mutex_);

@@ -2,6 +2,7 @@
 #include "cairn/manager/checkpointer.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -14,7 +15,6 @@
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/save_request.h"
 #include "cairn/testing/gate.h"
-#include "cairn/testing/manual_clock.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/rank_threads.h"
@@ -33,8 +33,21 @@ Tree tree_of(std::int64_t seed) {
   return Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {10, 3})}});
 }
 
+/// Says another time of day than the machine's; whoever waits for a lock does so in real time.
+class WallAhead final : public Clock {
+ public:
+  Wall wall() const override { return system_clock().wall() + ahead_.load(); }
+  Mono monotonic() const override { return system_clock().monotonic(); }
+  void pause(std::chrono::nanoseconds span) override { system_clock().pause(span); }
+  void advance(std::chrono::seconds span) { ahead_ = ahead_.load() + span; }
+
+ private:
+  std::atomic<std::chrono::seconds> ahead_ = std::chrono::seconds(0);
+};
+
 class Run : public ::testing::Test {
  protected:
+  ~Run() override { wait_for_background(); }  // which still uses clock and log
   std::shared_ptr<Runtime> make_runtime(RuntimeOptions options = {}) {
     options.threads = 2;
     options.clock = &clock_;
@@ -73,7 +86,7 @@ class Run : public ::testing::Test {
 
   testing::TempDir dir_;
   const std::string base_ = dir_ / "run";
-  testing::ManualClock clock_;
+  WallAhead clock_;
   Mutex mutex_;
   std::vector<std::string> log_ CAIRN_GUARDED_BY(mutex_);
 };
@@ -170,6 +183,17 @@ TEST_F(Run, AppliesRetentionAfterEachSave) {
   must(run->wait_until_finished());
   EXPECT_EQ(names(), (std::set<std::string>{"run-4", "run-5"}));
   EXPECT_FALSE(std::filesystem::exists(base_ + "/.cairn-trash")) << "and the bytes are gone";
+}
+
+TEST_F(Run, SaysWhatRetentionCouldNotRemove) {
+  auto run = make({.step_policies = {{.every = 1}}, .retention = {.keep_last_n = 1}});
+  must(run->on_step(1, tree_of(1)));
+  must(run->wait_until_finished());
+  std::ofstream(base_ + "/run-1/tensorstore_index.json") << R"({"format": "somebody's"})";
+  must(run->on_step(2, tree_of(2)));
+  must(run->wait_until_finished());
+  ASSERT_EQ(logged("checkpointer/cleanup").size(), 1U);
+  EXPECT_NE(logged("checkpointer/cleanup")[0].find("run-1: "), std::string::npos);
 }
 
 TEST_F(Run, KeepsTheBestByAMetric) {
@@ -335,6 +359,7 @@ TEST_F(Run, NoticesThatItStartsAgainInAnOldDirectory) {
     must(resumed->wait_until_finished());
     EXPECT_TRUE(logged("checkpointer/stale-run").empty()) << "it went on with what it loaded";
   }
+  wait_for_background();  // until nobody here owns the run
   auto again = make({.step_policies = {{.every = 10}}});
   must(again->on_step(10, tree_of(3), {.force = true}));
   must(again->wait_until_finished());
@@ -432,15 +457,6 @@ TEST_F(Run, LosesNothingWhenItIsDropped) {
   EXPECT_EQ(difference(tree_of(1), must(make({})->load_checkpoint()).tree), "");
 }
 
-/// Says another time of day than the machine's.
-class WallAhead final : public Clock {
- public:
-  Wall wall() const override { return system_clock().wall() + ahead; }
-  Mono monotonic() const override { return system_clock().monotonic(); }
-  void pause(std::chrono::nanoseconds span) override { system_clock().pause(span); }
-  std::chrono::seconds ahead{0};
-};
-
 TEST_F(Run, IsDecidedByRankZeroForAll) {
   // Every rank has a clock of its own, and only rank 0's says that it is time.
   testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
@@ -449,7 +465,7 @@ TEST_F(Run, IsDecidedByRankZeroForAll) {
         RuntimeOptions{.threads = 1, .coordinator = &coordinator, .clock = &clock});
     const auto run = must(Checkpointer::make({.base_path = base_, .save_interval = 1min}, runtime));
     EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
-    if (coordinator.rank() == 0) clock.ahead = 61s;
+    if (coordinator.rank() == 0) clock.advance(61s);
     EXPECT_TRUE(must(run->on_step(2, tree_of(2))));
     must(run->wait_until_finished());
     EXPECT_EQ(difference(tree_of(2), must(run->load_checkpoint()).tree), "");

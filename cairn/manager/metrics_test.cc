@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/async/background.h"
 #include "cairn/manager/checkpointer.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/manual_clock.h"
@@ -130,6 +131,7 @@ TEST(MetricsText, AnyNameOfARunComesBack) {
 
 class MetricsOfSaves : public ::testing::Test {
  protected:
+  ~MetricsOfSaves() override { wait_for_background(); }  // which still uses clock and log
   Result<SaveHandle> save(std::int64_t step, CommitGuard guard = {}) {
     testing::Random random(1);
     const Tree tree = Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {10, 3})}});

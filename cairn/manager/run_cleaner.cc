@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/run_cleaner.h"
 
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -68,6 +69,8 @@ void RunCleaner::apply_rules(const Saved& saved) {
       apply_retention(base_, {.rules = saved.rules, .guard = saved.guard}, *runtime_);
   if (!verdicts) return warn(verdicts.error().to_string());
   for (const Verdict& verdict : *verdicts) {
+    if (std::string_view(verdict.rule) == "not-removed")
+      warn(fmt::format("{}: {}", verdict.entry.run.path, verdict.reason));
     if (verdict.keep) continue;
     runtime_->log(LogLevel::kInfo, "checkpointer/removed",
                   fmt::format("{}: {}", verdict.entry.run.path, verdict.reason));
