@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "cairn/async/mutex.h"
+#include "cairn/async/per_process.h"
 
 namespace cairn::inline async {
 
@@ -19,24 +20,22 @@ namespace {
 class Background {
  public:
   static Background& of_this_process() {
-    // Never destroyed: its threads may end after everything else.
-    static Background* const background = [] {
-      std::atexit(wait_for_background);
-      return new Background;
-    }();
-    return *background;
+    static const int is_waited_for = std::atexit(wait_for_background);
+    static_cast<void>(is_waited_for);
+    return PerProcess<Background>::get();
   }
 
-  void run(Task work) {
+  void run(Task work, bool aside) {
     join_ended();
     const auto task = std::make_shared<Task>(std::move(work));
-    if (!start(task)) call(*task);  // no more threads: the caller's must do
+    if (!start(task, aside)) call(*task);  // no more threads: the caller's must do
   }
 
   bool is_one_of_them(std::thread::id id) {
     MutexLock lock(mutex_);
-    return std::ranges::any_of(threads_,
-                               [&](const Runner& runner) { return runner.thread.get_id() == id; });
+    return std::ranges::any_of(threads_, [&](const Runner& runner) {
+      return !runner.aside && runner.thread.get_id() == id;
+    });
   }
 
   void wait() {
@@ -49,13 +48,15 @@ class Background {
 
  private:
   struct Runner {
-    std::jthread thread;
+    bool aside = false;
     bool ended = false;
+    std::jthread thread;
   };
 
-  bool start(const std::shared_ptr<Task>& task) {
+  bool start(const std::shared_ptr<Task>& task, bool aside) {
     MutexLock lock(mutex_);
     const auto self = threads_.emplace(threads_.end());
+    self->aside = aside;
     try {
       self->thread = std::jthread([this, self, task] {
         call(*task);
@@ -102,7 +103,9 @@ class Background {
 
 }  // namespace
 
-void run_in_background(Task work) { Background::of_this_process().run(std::move(work)); }
+void run_in_background(Task work) { Background::of_this_process().run(std::move(work), false); }
+
+void run_aside(Task work) { Background::of_this_process().run(std::move(work), true); }
 
 bool is_background_thread() {
   return Background::of_this_process().is_one_of_them(std::this_thread::get_id());

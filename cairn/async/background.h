@@ -10,7 +10,11 @@ namespace cairn::inline async {
 /// everybody has forgotten it.
 void run_in_background(Task work);
 
-/// Is this such a thread?
+/// Runs `work` on a new thread for a caller who waits for it but may stop waiting. The end of the
+/// process waits for it too; is_background_thread() is false there: it acts for its caller.
+void run_aside(Task work);
+
+/// Is this a thread of run_in_background()?
 bool is_background_thread();
 
 /// Until all that was begun has ended, and what it owned is gone. The end of the process does this.

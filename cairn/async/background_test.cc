@@ -39,6 +39,31 @@ TEST(Background, KnowsItsThreads) {
   EXPECT_FALSE(is_background_thread());
 }
 
+TEST(Background, WorkAsideIsItsCallers) {
+  std::atomic<bool> there = true;
+  run_aside([&] { there = is_background_thread(); });
+  wait_for_background();
+  EXPECT_FALSE(there);
+}
+
+TEST(Background, TheChildOfAForkKnowsNothingOfItsParentsThreads) {
+  std::latch go(1);
+  for (int i = 0; i < 2; ++i) run_in_background([&] { go.wait(); });
+  const pid_t child = fork();
+  if (child == 0) {
+    wait_for_background();
+    std::atomic<bool> ran = false;
+    run_in_background([&] { ran = true; });
+    wait_for_background();
+    _exit(ran ? 0 : 1);
+  }
+  go.count_down();
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  wait_for_background();
+}
+
 TEST(Background, OutlivesAnExceptionOfItsWork) {
   run_in_background([] { throw 1; });
   wait_for_background();

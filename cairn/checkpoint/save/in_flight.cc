@@ -9,6 +9,7 @@
 
 #include "cairn/async/background.h"
 #include "cairn/async/mutex.h"
+#include "cairn/async/per_process.h"
 #include "cairn/base/uri.h"
 
 namespace cairn::inline checkpoint {
@@ -34,10 +35,7 @@ bool is_within(std::string_view inner, std::string_view outer) {
 
 class Places {
  public:
-  static Places& of_this_process() {
-    static Places* const places = new Places;  // saves may end after everything else
-    return *places;
-  }
+  static Places& of_this_process() { return PerProcess<Places>::get(); }
 
   void begin(const std::string& place, int rank) {
     MutexLock lock(mutex_);

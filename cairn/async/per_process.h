@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What belongs to the process and not to any object: one of each kind.
+#pragma once
+
+#include <pthread.h>
+
+namespace cairn::inline async {
+
+/// One T, made on first use and never destroyed: threads may outlive everything else. The child of
+/// a fork gets a new one, because the threads that the old one speaks of are not there. Threading:
+/// get() is safe; T guards itself.
+template <typename T>
+class PerProcess {
+ public:
+  static T& get() {
+    static const int made = begin();
+    static_cast<void>(made);
+    return held_->value;
+  }
+
+ private:
+  struct Held {
+    Held* before;  ///< of the parent process: its memory is ours too
+    T value = {};
+  };
+  static int begin() {
+    renew();
+    return ::pthread_atfork(nullptr, nullptr, renew);
+  }
+  static void renew() { held_ = new Held{held_}; }
+  inline static Held* held_ = nullptr;
+};
+
+}  // namespace cairn::inline async

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading: load, open, ls, verify, diff, stats.
+#include <string>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/checkpoint/inspect/diff.h"
+#include "cairn/checkpoint/inspect/stats.h"
+#include "cairn/checkpoint/inspect/verify.h"
+#include "cairn/checkpoint/load/load.h"
+#include "cairn/checkpoint/load/sharding_tree.h"
+#include "cairn/manager/discovery.h"
+#include "cairn/python/arrays.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/trees.h"
+
+namespace cairn::python {
+
+namespace {
+
+using Parts = std::vector<std::string>;
+using Prefix = std::optional<std::string>;
+
+std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
+  std::vector<KeyPath> paths;
+  for (const Parts& parts : keys) paths.emplace_back(parts);
+  return paths;
+}
+
+nb::dict report_of(const LoadReport& report) {
+  nb::dict made;
+  made["loaded"] = report.loaded;
+  made["missing"] = report.missing;
+  made["unexpected"] = report.unexpected;
+  made["mismatched"] = report.mismatched;
+  made["cast"] = report.cast;
+  made["unchecked"] = report.unchecked;
+  made["notes"] = report.notes;
+  made["bytes"] = report.bytes;
+  return made;
+}
+
+nb::tuple loaded_tuple(const Loaded& loaded, const nb::object& place) {
+  return nb::make_tuple(from_tree(loaded.tree, place), dump_json(loaded.metadata),
+                        dump_json(loaded.extras), report_of(loaded.report));
+}
+
+/// What load() of cairn/_front.py takes, as it comes.
+struct LoadCall {
+  std::string path;
+  Prefix prefix;
+  std::vector<Parts> keys;
+  nb::object dtype;
+  nb::object like;
+  bool strict_shapes = true;
+  bool validate = false;
+  std::vector<std::pair<Parts, Sharding>> shardings;
+  nb::object place;
+  nb::object progress;
+};
+
+nb::tuple load_tree(const LoadCall& call) {
+  LoadOptions options{.prefix = call.prefix,
+                      .keys = paths_of(call.keys),
+                      .dtype = parse_dtype_argument(call.dtype),
+                      .strict_shapes = call.strict_shapes,
+                      .validate = call.validate,
+                      .progress = progress_of(call.progress)};
+  std::optional<Tree> like;
+  if (!call.like.is_none()) like = to_template(call.like);
+  ShardingTree shardings;
+  for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
+  return loaded_tuple(apart([path = call.path, options = std::move(options), like = std::move(like),
+                             shardings = std::move(shardings), where = runtime()]() mutable {
+                        if (like) options.like = &*like;
+                        if (!shardings.empty()) options.shardings = &shardings;
+                        return load(path, options, *where);
+                      }),
+                      call.place);
+}
+
+/// An opened checkpoint in Python's hands.
+class Opened {
+ public:
+  explicit Opened(const std::string& path)
+      : checkpoint_(std::make_shared<const Checkpoint>(
+            apart([path, where = runtime()] { return open_checkpoint(path, *where); }))) {}
+
+  const Checkpoint& operator*() const { return *checkpoint_; }
+  std::shared_ptr<const Checkpoint> shared() const { return checkpoint_; }
+  const OpenedPrefix& prefix(std::size_t number) const { return checkpoint_->prefixes.at(number); }
+
+ private:
+  std::shared_ptr<const Checkpoint> checkpoint_;
+};
+
+nb::list leaves_of(const OpenedPrefix& prefix) {
+  nb::list leaves;
+  for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
+    const ManifestArray& array = prefix.manifest.arrays[i];
+    leaves.append(nb::make_tuple(array.path.parts(), array.path.text(),
+                                 std::string(dtype_name(array.stored.dtype)),
+                                 nb::tuple(nb::cast(array.stored.shape)), prefix.names[i]));
+  }
+  return leaves;
+}
+
+nb::list values_of(const OpenedPrefix& prefix) {
+  nb::list values;
+  for (const auto& [path, value] : prefix.values)
+    values.append(nb::make_tuple(path.parts(), path.text(), from_value(value)));
+  return values;
+}
+
+nb::list prefixes_of(const Opened& opened) {
+  nb::list prefixes;
+  for (const OpenedPrefix& prefix : (*opened).prefixes) {
+    prefixes.append(nb::make_tuple(prefix.name, leaves_of(prefix), values_of(prefix)));
+  }
+  return prefixes;
+}
+
+nb::object read_box(const Opened& opened, std::size_t prefix, std::size_t array,
+                    const std::vector<std::pair<Index, Index>>& ranges) {
+  Box box;
+  for (const auto& [begin, end] : ranges) {
+    box.begin.push_back(begin);
+    box.end.push_back(end);
+  }
+  return to_numpy(apart([shared = opened.shared(), prefix, array, box, where = runtime()] {
+    return load_box(shared->prefixes.at(prefix), array, box, *where);
+  }));
+}
+
+nb::dict verified(const Opened& opened, const Prefix& prefix, const nb::object& progress) {
+  const VerifyReport report =
+      apart([shared = opened.shared(), where = runtime(),
+             options = VerifyOptions{.prefix = prefix, .progress = progress_of(progress)}] {
+        return verify(*shared, options, *where);
+      });
+  nb::list damages;
+  for (const Damage& damage : report.damages) {
+    damages.append(nb::make_tuple(damage.prefix, damage.key, damage.object, damage.chunk,
+                                  damage.reason, damage.message));
+  }
+  nb::dict made;
+  made["arrays"] = report.arrays;
+  made["chunks"] = report.chunks;
+  made["bytes"] = report.bytes;
+  made["damages"] = damages;
+  made["unchecked"] = report.unchecked;
+  return made;
+}
+
+nb::dict compared(const Opened& first, const Opened& second, const Prefix& prefix,
+                  const nb::object& progress) {
+  const DiffReport report =
+      apart([a = first.shared(), b = second.shared(), where = runtime(),
+             options = DiffOptions{.prefix = prefix, .progress = progress_of(progress)}] {
+        return diff(*a, *b, options, *where);
+      });
+  nb::list differences;
+  for (const LeafDifference& leaf : report.differences) {
+    differences.append(nb::make_tuple(std::string(difference_name(leaf.kind)), leaf.prefix,
+                                      leaf.key, leaf.first, leaf.second, leaf.elements,
+                                      leaf.different, leaf.max_absolute, leaf.max_relative));
+  }
+  nb::dict made;
+  made["equal"] = report.equal;
+  made["compared"] = report.compared;
+  made["bytes"] = report.bytes;
+  made["differences"] = differences;
+  return made;
+}
+
+nb::list run_entries(const std::string& base) {
+  nb::list entries;
+  for (const RunEntry& entry :
+       apart([base, where = runtime()] { return list_run(base, *where); })) {
+    entries.append(nb::make_tuple(entry.path, entry.name, entry.step, entry.timestamp,
+                                  entry.is_temporary, entry.torn, entry.pinned, entry.problem));
+  }
+  return entries;
+}
+
+Prefix latest_in(const std::string& base) {
+  return apart([base, where = runtime()] { return find_latest_checkpoint(base, *where); });
+}
+
+}  // namespace
+
+void bind_checkpoints(nb::module_& module) {
+  nb::class_<Opened>(module, "Opened")
+      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def_prop_ro("path", [](const Opened& opened) { return (*opened).path; })
+      .def_prop_ro("kind", [](const Opened& opened) { return (*opened).kind; })
+      .def_prop_ro("notes", [](const Opened& opened) { return (*opened).notes; })
+      .def("prefixes", &prefixes_of)
+      .def("read", &read_box, nb::arg("prefix"), nb::arg("array"), nb::arg("ranges"))
+      .def("verify", &verified, nb::arg("prefix").none(), nb::arg("progress").none())
+      .def("diff", &compared, nb::arg("other"), nb::arg("prefix").none(),
+           nb::arg("progress").none());
+  module.def(
+      "load",
+      [](std::string path, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
+         nb::object like, bool strict_shapes, bool validate,
+         std::vector<std::pair<Parts, Sharding>> shardings, nb::object place, nb::object progress) {
+        return load_tree({std::move(path), std::move(prefix), std::move(keys), std::move(dtype),
+                          std::move(like), strict_shapes, validate, std::move(shardings),
+                          std::move(place), std::move(progress)});
+      },
+      nb::arg("path"), nb::kw_only(), nb::arg("prefix").none(), nb::arg("keys"),
+      nb::arg("dtype").none(), nb::arg("like").none(), nb::arg("strict_shapes"),
+      nb::arg("validate"), nb::arg("shardings"), nb::arg("place").none(),
+      nb::arg("progress").none());
+  module.def("parse_key",
+             [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
+  module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });
+  module.def("list_run", &run_entries, nb::arg("base"));
+  module.def("find_latest_checkpoint", &latest_in, nb::arg("base"));
+}
+
+}  // namespace cairn::python

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// cairn._core: what the Python files of the package call. Users see those.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "cairn/checkpoint/version.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/shardings.h"
+
+// The macro is nanobind's.
+NB_MODULE(_core, module) {
+  namespace python = cairn::python;
+  python::translate_failures();
+  python::bind_runtime(module);
+  python::bind_shardings(module);
+  python::bind_saves(module);
+  python::bind_checkpoints(module);
+  module.attr("__version__") = std::string(cairn::kVersion);
+}

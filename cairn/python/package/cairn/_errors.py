@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the library says went wrong, as exceptions that Python programs expect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Error(Exception):
+    """Base of everything that cairn raises about checkpoints.
+
+    `code` is the kind ("not_found", "corrupt", ...), `reason` a token that never changes
+    ("load/checksum"), `where` the place ("leaf params.w: chunk 0.1"); the text is for people.
+    Beside this class each exception is also the built-in one that its kind or reason suggests.
+    """
+
+    code: str
+    reason: str
+    where: str
+
+    def __init__(self, message: str, code: str = "internal", reason: str = "", where: str = ""):
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.where = where
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} [{self.reason}]" if self.reason else str(self.args[0])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return error_of, (self.code, self.reason, self.where, self.args[0])
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The call makes no sense as it is."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """There is no such checkpoint."""
+
+
+class MissingKeyError(Error, KeyError):
+    """The checkpoint has no such leaf."""
+
+
+class MissingPrefixError(NotFoundError, ValueError):
+    """The checkpoint has no tree of that name."""
+
+
+class AlreadyExistsError(Error, FileExistsError):
+    """Something is there already."""
+
+
+class MismatchError(Error, ValueError):
+    """Something has to change first: another structure, another owner, not a checkpoint."""
+
+
+class CorruptError(Error, ValueError):
+    """These bytes are not what was saved."""
+
+
+class UnavailableError(Error, ConnectionError):
+    """Worth another try."""
+
+
+class DeadlineError(Error, TimeoutError):
+    """Somebody was too late; the text says who."""
+
+
+class CancelledError(Error, RuntimeError):
+    """Somebody gave up; the text says who."""
+
+
+class PermissionDeniedError(Error, PermissionError):
+    """Not allowed."""
+
+
+class ResourceError(Error, OSError):
+    """The disk, a quota or the memory is full."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Not in this build, or not in this store."""
+
+
+_BY_REASON: dict[str, type[Error]] = {
+    "load/key-missing": MissingKeyError,
+    "load/missing-array": MissingKeyError,
+    "load/prefix-missing": MissingPrefixError,
+}
+_BY_CODE: dict[str, type[Error]] = {
+    "invalid_argument": InvalidArgumentError,
+    "not_found": NotFoundError,
+    "already_exists": AlreadyExistsError,
+    "failed_precondition": MismatchError,
+    "corrupt": CorruptError,
+    "unavailable": UnavailableError,
+    "deadline_exceeded": DeadlineError,
+    "cancelled": CancelledError,
+    "permission_denied": PermissionDeniedError,
+    "resource_exhausted": ResourceError,
+    "unimplemented": UnsupportedError,
+}
+
+
+def error_of(code: str, reason: str, where: str, message: str) -> Error:
+    kind = _BY_REASON.get(reason) or _BY_CODE.get(code, Error)
+    return kind(message, code, reason, where)

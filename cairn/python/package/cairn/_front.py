@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plain verbs: save, load, ls, verify, diff."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from cairn import _core
+from cairn._nodes import like
+from cairn._opened import Checkpoint, parts_of
+from cairn._opened import open as open_checkpoint
+from cairn._placements import placements
+from cairn._progress import progress_sink
+
+PathLike = str | os.PathLike[str]
+Progress = bool | Callable[[int, int], None] | None
+Key = str | Sequence[str | int]
+
+
+def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
+               compress: bool = False, dtype: Any = None, validate: bool = False,
+               step: int | None = None, metadata: Mapping[str, Any] | None = None,
+               extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
+               shard_size: int | None = None, progress: Progress = None) -> _core.SaveHandle:
+    """Begins to save a tree and returns when its arrays may be changed again.
+
+    What is in the arrays at the call is what is saved. The handle has `wait()`, `done()`, `phase`
+    and `progress`; whatever is asked of the same path meanwhile waits for the save, and so does the
+    end of the program.
+
+    Args:
+        tree: dicts, lists, tuples, named tuples, dataclasses and whatever JAX takes for a tree, of
+            arrays and plain values.
+        path: a directory, which may be there and keeps what is not replaced, or a file that ends in
+            ".safetensors".
+        prefix: the name of the tree among others in one checkpoint.
+        layout: "zarr2", which JAX, TensorStore and zarr read, or "safetensors".
+        compress: whether chunks are compressed (zarr2 alone).
+        dtype: floats are cast to it, rounded to nearest even.
+        validate: also stores a SHA-256 of each array.
+        step: the step of the training.
+        metadata, extras: anything that JSON can hold.
+        chunk_bytes, shard_size: the largest zarr2 chunk and the largest safetensors part.
+        progress: True draws a bar; a function gets the bytes done and in all.
+    """
+    return _core.begin_save([(prefix, tree)], os.fspath(path), layout=layout, compress=compress,
+                            dtype=dtype, validate=validate, step=step,
+                            metadata=_json(metadata), extras=_json(extras),
+                            chunk_bytes=chunk_bytes, shard_size=shard_size,
+                            progress=progress_sink(progress, "saving"))
+
+
+def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
+    """Saves a tree and returns when it is safe on the disk; takes what save_async() takes.
+
+    Returns the path, the number of arrays, their bytes and those stored. An exception means that
+    nothing visible has changed. Ctrl-C ends the waiting, not the save.
+
+        >>> import tempfile
+        >>> path = tempfile.mkdtemp() + "/c"
+        >>> save({"a": [1, 2.5, None]}, path)["path"] == path
+        True
+    """
+    return save_async(tree, path, **options).wait()
+
+
+def load(path: PathLike, *, template: Any = None, sharding: Any = None,
+         keys: Sequence[Key] = (), prefix: str | None = None,
+         dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
+         progress: Progress = None) -> Any:
+    """Loads a tree, or the leaves and subtrees that `keys` name.
+
+    Args:
+        path: a checkpoint of ours or of another system, or a .safetensors file.
+        template: a tree whose structure the result takes and whose shapes are expected; where its
+            leaves are JAX's (arrays, or ShapeDtypeStruct), so are those of the result, on the same
+            devices.
+        sharding: a sharding of JAX for all arrays, or a tree of them with the structure of what is
+            loaded. This process reads what its own devices hold.
+        keys: dotted key paths, or tuples of their parts; nothing else is read.
+        prefix: which tree, where there are several.
+        dtype: floats are cast to it.
+        strict_shapes: a missing leaf or another shape is an error that lists all of them; otherwise
+            what has as many elements is reshaped, and the template's leaf stays where nothing fits.
+        validate: checks the SHA-256 of arrays that have one, beside the checksums of their blocks,
+            which are always checked.
+        progress: True draws a bar; a function gets the bytes done and in all.
+
+    Raises:
+        cairn.CorruptError: bytes are not what was saved; the text names the leaf and the chunk.
+    """
+    where = os.fspath(path)
+    shardings, place = placements(where, prefix, template, sharding)
+    tree, _, _, _ = _core.load(where, prefix=prefix, keys=[parts_of(key) for key in keys],
+                               dtype=dtype, like=template, strict_shapes=strict_shapes,
+                               validate=validate, shardings=shardings, place=place,
+                               progress=progress_sink(progress, "loading"))
+    return tree if template is None else like(template, tree)
+
+
+def ls(base: PathLike) -> list[dict[str, Any]]:
+    """The checkpoints of a run, newest first."""
+    names = ("path", "name", "step", "timestamp", "is_temporary", "torn", "pinned", "problem")
+    return [dict(zip(names, entry, strict=True)) for entry in _core.list_run(os.fspath(base))]
+
+
+def verify(path: PathLike, *, prefix: str | None = None,
+           progress: Progress = None) -> dict[str, Any]:
+    """Reads every stored byte and says what is damaged: `damages` is empty if all is well."""
+    names = ("prefix", "key", "object", "chunk", "reason", "message")
+    report = open_checkpoint(path)._opened.verify(prefix, progress_sink(progress, "verifying"))
+    report["damages"] = [dict(zip(names, one, strict=True)) for one in report["damages"]]
+    return report
+
+
+def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix: str | None = None,
+         progress: Progress = None) -> dict[str, Any]:
+    """Compares two checkpoints, whatever layout each has: `differences` is empty if they are equal
+    bit for bit."""
+    names = ("kind", "prefix", "key", "first", "second", "elements", "different", "max_absolute",
+             "max_relative")
+    one, other = (each if isinstance(each, Checkpoint) else open_checkpoint(each)
+                  for each in (first, second))
+    report = one._opened.diff(other._opened, prefix, progress_sink(progress, "comparing"))
+    report["differences"] = [dict(zip(names, each, strict=True)) for each in report["differences"]]
+    return report
+
+
+def _json(value: Mapping[str, Any] | None) -> str:
+    return "" if value is None else json.dumps(value, allow_nan=False)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JAX's arrays and shardings. Imported only where the program has imported JAX."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from cairn import _core
+
+
+def describe_array(array: jax.Array) -> tuple[Any, ...] | None:
+    """As cairn._nodes.describe(). Nothing is copied: JAX changes no array, and what it gives is a
+    view that holds the buffer."""
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        return None
+    if len(array.sharding.device_set) == 1:
+        return "array", np.asarray(array), True
+    positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
+    shards = [(positions[shard.device], np.asarray(shard.data))
+              for shard in array.addressable_shards]
+    return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
+            shards)
+
+
+def describe_outline(leaf: Any) -> tuple[Any, ...]:
+    """Of an array or a ShapeDtypeStruct in a template."""
+    sharding = getattr(leaf, "sharding", None)
+    return ("outline", np.dtype(leaf.dtype).name, tuple(leaf.shape),
+            _core.Sharding() if sharding is None else core_sharding(sharding, leaf.shape))
+
+
+def devices_of(sharding: Any) -> Sequence[Any]:
+    """In the order of their positions."""
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return tuple(sharding.mesh.devices.flat)
+    return sorted(sharding.device_set, key=lambda device: device.id)
+
+
+def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
+    if isinstance(sharding, jax.sharding.NamedSharding):
+        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh), _entries(sharding.spec))
+    devices = devices_of(sharding)
+    held = sharding.devices_indices_map(shape)
+    boxes = [_box(held[device], shape) for device in devices]
+    return _core.Sharding.of_boxes(shape, boxes, [_device(device) for device in devices])
+
+
+def place(sharding: Any, shape: tuple[int, ...],
+          shards: Sequence[tuple[int, np.ndarray]]) -> jax.Array:
+    """An array of JAX from what the load read: each box once, for the first of its devices here."""
+    devices = devices_of(sharding)
+    boxes = {device: str(index)
+             for device, index in sharding.addressable_devices_indices_map(shape).items()}
+    read = {boxes[devices[position]]: data for position, data in shards}
+    parts = [jax.device_put(read[box], device) for device, box in boxes.items()]
+    return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+
+
+def is_sharding(thing: Any) -> bool:
+    return isinstance(thing, jax.sharding.Sharding)
+
+
+@functools.lru_cache(maxsize=16)
+def _core_mesh(mesh: jax.sharding.Mesh) -> _core.Mesh:
+    return _core.Mesh(list(zip(mesh.axis_names, mesh.devices.shape)),
+                      [_device(device) for device in mesh.devices.flat])
+
+
+def _device(device: Any) -> tuple[int, int]:
+    return device.id, device.process_index
+
+
+def _entries(spec: Any) -> list[list[str]]:
+    return [[] if entry is None else [entry] if isinstance(entry, str) else list(entry)
+            for entry in spec]
+
+
+def _box(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:
+    ranges = [one.indices(size)[:2] for one, size in zip(index, shape, strict=True)]
+    return [begin for begin, _ in ranges], [end for _, end in ranges]

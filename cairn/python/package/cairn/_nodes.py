@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves and containers that are not Python's plainest: what they are made of, and back."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import sys
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+
+from cairn import _core
+
+# Packages whose classes may be imported to rebuild a structure; others only if they are imported
+# already. Nothing but named tuples and dataclasses is ever made.
+KNOWN_PACKAGES = ("jax", "flax", "optax", "equinox", "chex", "haiku", "penzai")
+
+Children = list[tuple[str | int, Any]]
+
+
+def describe(thing: Any) -> tuple[Any, ...] | None:
+    """("array", numpy array, is it immutable), ("shards", dtype, shape, sharding, [(position, numpy
+    array)]), or (kind, class name, children); None for what cannot be saved."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(thing, jax.Array):
+        from cairn import _jax
+        return _jax.describe_array(thing)
+    if isinstance(thing, (np.ndarray, np.generic)):
+        return "array", np.asarray(thing), False
+    children = children_of(thing)
+    return None if children is None else (_kind_of(thing), _class_name(thing), children)
+
+
+def describe_template(thing: Any) -> tuple[Any, ...] | None:
+    """The same, but ("outline", dtype, shape, sharding) for whatever has a dtype and a shape."""
+    described = None if _is_outline(thing) else describe(thing)
+    if described is not None or not _is_outline(thing) and not hasattr(thing, "dtype"):
+        return described
+    if "jax" in sys.modules:
+        from cairn import _jax
+        return _jax.describe_outline(thing)
+    return "outline", np.dtype(thing.dtype).name, tuple(thing.shape), _core.Sharding()
+
+
+def _is_outline(thing: Any) -> bool:
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(thing, (jax.Array, jax.ShapeDtypeStruct)):
+        return True
+    return isinstance(thing, (np.ndarray, np.generic))
+
+
+def children_of(thing: Any) -> Children | None:
+    """What a container holds, as JAX sees it where JAX knows it; None for a leaf."""
+    if isinstance(thing, dict):
+        return list(thing.items())
+    if isinstance(thing, tuple) and hasattr(thing, "_fields"):
+        return list(zip(thing._fields, thing, strict=True))
+    if isinstance(thing, (list, tuple)):
+        return list(enumerate(thing))
+    flat = _flatten_by_jax(thing)
+    if flat is not None:
+        return [(_key_of(path[0]), child) for path, child in flat[0]]
+    if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
+        return [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
+    return None
+
+
+def _flatten_by_jax(thing: Any) -> tuple[list[Any], Any] | None:
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return None
+    children, treedef = jax.tree_util.tree_flatten_with_path(thing,
+                                                             is_leaf=lambda x: x is not thing)
+    is_leaf = len(children) == 1 and not children[0][0]
+    return None if is_leaf else (children, treedef)
+
+
+def _key_of(key: Any) -> str | int:
+    for name in ("key", "idx", "name"):
+        if hasattr(key, name):
+            part = getattr(key, name)
+            return part if isinstance(part, (str, int)) else str(part)
+    return str(key)
+
+
+def _kind_of(thing: Any) -> str:
+    if isinstance(thing, dict):
+        return "dict"
+    if isinstance(thing, tuple):
+        return "named_tuple" if hasattr(thing, "_fields") else "tuple"
+    if isinstance(thing, list):
+        return "list"
+    return "attributes" if dataclasses.is_dataclass(thing) else "custom"
+
+
+def _class_name(thing: Any) -> str:
+    return f"{type(thing).__module__}:{type(thing).__qualname__}"
+
+
+def _find_class(name: str) -> type | None:
+    module_name, _, qualname = name.partition(":")
+    module = sys.modules.get(module_name)
+    if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
+        try:
+            module = importlib.import_module(module_name)
+        except ImportError:
+            return None
+    found: Any = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, type) else None
+
+
+def rebuild(kind: str, class_name: str, children: Children) -> Any:
+    """The container, if its class can be found, is of that kind and holds nothing else; otherwise a
+    named tuple of the same fields, or a dict."""
+    found = _find_class(class_name)
+    names = [str(key) for key, _ in children]
+    values = [child for _, child in children]
+    if kind == "named_tuple":
+        if found is not None and issubclass(found, tuple) and \
+                list(getattr(found, "_fields", ())) == names:
+            return found(*values)
+        plain: Any = namedtuple  # by a name that is only known now
+        return plain(class_name.rpartition(":")[2].rpartition(".")[2] or "Tuple", names)(*values)
+    if kind == "attributes" and found is not None and dataclasses.is_dataclass(found) and \
+            [field.name for field in dataclasses.fields(found)] == names:
+        return _with_fields(object.__new__(found), children)
+    return dict(children)
+
+
+def _with_fields(thing: Any, children: Children) -> Any:
+    for key, child in children:
+        object.__setattr__(thing, str(key), child)
+    return thing
+
+
+def like(template: Any, loaded: Any) -> Any:
+    """What was loaded, in the template's own containers."""
+    inside = children_of(template)
+    if inside is None or isinstance(template, np.ndarray):
+        return loaded
+    values = [like(child, value) for (_, child), (_, value)
+              in zip(inside, _in_order(inside, loaded), strict=True)]
+    if isinstance(template, dict) and type(template) is dict:
+        return {key: value for (key, _), value in zip(inside, values, strict=True)}
+    if isinstance(template, tuple):
+        made = type(template)
+        return made(*values) if hasattr(template, "_fields") else made(values)
+    flat = _flatten_by_jax(template)
+    if flat is not None:
+        return flat[1].unflatten(_in_jax_order(flat[0], inside, values))
+    if isinstance(template, list):
+        return values
+    return _with_fields(copy.copy(template), [(key, value) for (key, _), value
+                                              in zip(inside, values, strict=True)])
+
+
+def _in_order(inside: Children, loaded: Any) -> Children:
+    found = {str(key): (key, value) for key, value in children_of(loaded) or []}
+    return [found[str(key)] for key, _ in inside]
+
+
+def _in_jax_order(flat: list[Any], inside: Children, values: list[Any]) -> list[Any]:
+    by_key = {str(key): value for (key, _), value in zip(inside, values, strict=True)}
+    return [by_key[str(_key_of(path[0]))] for path, _ in flat]

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one runtime of the Python process, and what calls from Python have in common.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <nanobind/nanobind.h>
+
+#include "cairn/base/json.h"
+#include "cairn/checkpoint/progress.h"
+#include "cairn/checkpoint/runtime.h"
+
+namespace cairn::python {
+
+namespace nb = nanobind;
+
+/// Made on first use; it speaks through Python's logger "cairn".
+std::shared_ptr<Runtime> runtime();
+
+/// The text of an object; null for "". Throws `invalid_argument` (python/json).
+Json json_of(const std::string& text);
+
+/// Calls a Python function (done, total), from any thread; empty for None. What the function raises
+/// is reported as Python reports what it cannot raise.
+ProgressSink progress_of(const nb::object& function);
+
+void bind_runtime(nb::module_& module);
+void bind_saves(nb::module_& module);
+void bind_checkpoints(nb::module_& module);
+
+}  // namespace cairn::python

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/checkpoint/save/save_async.h"
+#include "cairn/format/codec_spec.h"
+#include "cairn/python/arrays.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/trees.h"
+
+namespace cairn::python {
+
+namespace {
+
+/// What save() of cairn/_front.py takes, as it comes.
+struct SaveCall {
+  std::vector<std::pair<std::string, nb::object>> trees;
+  std::string path;
+  std::string layout;
+  bool compress = false;
+  nb::object dtype;
+  bool validate = false;
+  std::optional<std::int64_t> step;
+  std::string metadata;
+  std::string extras;
+  std::optional<std::uint64_t> chunk_bytes;
+  std::optional<std::uint64_t> shard_size;
+  nb::object progress;
+};
+
+SaveOptions options_of(const SaveCall& call) {
+  SaveOptions options;
+  options.layout = call.layout;
+  options.enable_compression = call.compress;
+  options.float_dtype = parse_dtype_argument(call.dtype);
+  options.enable_validation = call.validate;
+  options.step = call.step;
+  options.metadata = json_of(call.metadata);
+  options.extras = json_of(call.extras);
+  if (call.chunk_bytes) options.chunk_bytes = *call.chunk_bytes;
+  if (call.shard_size) options.shard_size = *call.shard_size;
+  options.progress = progress_of(call.progress);
+  return options;
+}
+
+/// Refuses the save whose caller was interrupted while its arrays were copied: they may change now.
+CommitGuard unless_interrupted(const std::shared_ptr<std::atomic<bool>>& interrupted) {
+  return [interrupted]() -> Result<std::shared_ptr<void>> {
+    if (!*interrupted) return std::shared_ptr<void>();
+    return Error(Code::kCancelled, "python/interrupted",
+                 "the call was interrupted before the arrays had been copied");
+  };
+}
+
+SaveHandle begin_save(const SaveCall& call) {
+  std::vector<NamedTree> trees;
+  for (const auto& [prefix, object] : call.trees) trees.emplace_back(prefix, to_tree(object));
+  const auto interrupted = std::make_shared<std::atomic<bool>>(false);
+  AsyncSaveOptions options{.save = options_of(call)};
+  options.save.guard = unless_interrupted(interrupted);
+  try {
+    return apart([trees = std::move(trees), path = call.path, options = std::move(options),
+                  where = runtime()] { return save_async(trees, path, options, where); });
+  } catch (nb::python_error&) {
+    *interrupted = true;
+    throw;
+  }
+}
+
+nb::dict report_of(const SaveReport& report) {
+  nb::dict made;
+  made["path"] = report.path;
+  made["arrays"] = report.arrays;
+  made["bytes"] = report.bytes;
+  made["stored_bytes"] = report.stored_bytes;
+  return made;
+}
+
+nb::object wait_for(const SaveHandle& handle, std::optional<double> seconds) {
+  const Deadline deadline = seconds
+                                ? Deadline::in(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                      std::chrono::duration<double>(*seconds)))
+                                : Deadline::never();
+  std::optional<Result<SaveReport>> result;
+  wait_until([&] {
+    const Deadline moment = Deadline::in(kMoment);
+    result = handle.wait(moment.time() < deadline.time() ? moment : deadline);
+    return handle.done() || deadline.passed();
+  });
+  return report_of(value_of(handle.done() ? handle.wait() : *std::move(result)));
+}
+
+nb::tuple progress_tuple(const SaveHandle& handle) {
+  const SaveProgress progress = handle.progress();
+  return nb::make_tuple(progress.done, progress.total, progress.bytes_per_second);
+}
+
+}  // namespace
+
+void bind_saves(nb::module_& module) {
+  nb::class_<SaveHandle>(module, "SaveHandle")
+      .def_prop_ro("path", &SaveHandle::path)
+      .def_prop_ro("phase", &SaveHandle::phase)
+      .def_prop_ro("progress", &progress_tuple)
+      .def("done", &SaveHandle::done)
+      .def("wait", &wait_for, nb::arg("timeout") = nb::none());
+  module.def(
+      "begin_save",
+      [](std::vector<std::pair<std::string, nb::object>> trees, std::string path,
+         std::string layout, bool compress, nb::object dtype, bool validate,
+         std::optional<std::int64_t> step, std::string metadata, std::string extras,
+         std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
+         nb::object progress) {
+        return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
+                           std::move(dtype), validate, step, std::move(metadata), std::move(extras),
+                           chunk_bytes, shard_size, std::move(progress)});
+      },
+      nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
+      nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
+      nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
+      nb::arg("progress").none());
+}
+
+}  // namespace cairn::python

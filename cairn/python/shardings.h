@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shardings in Python's hands, as cairn._jax makes them from JAX's.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "cairn/sharding/sharded_array.h"
+
+namespace cairn::python {
+
+namespace nb = nanobind;
+
+/// (position, numpy.ndarray) of each shard that this process holds; they are lent.
+ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sharding& sharding,
+                          const nb::handle& shards);
+/// An array of which only type, shape and placement count.
+ShardedArray outline(const std::string& dtype, const Shape& shape, const Sharding& sharding);
+/// [(position, numpy.ndarray)].
+nb::list shards_in_numpy(const ShardedArray& array);
+
+void bind_shardings(nb::module_& module);
+
+}  // namespace cairn::python

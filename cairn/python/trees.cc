@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/python/trees.h"
+
+#include <complex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/python/arrays.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/shardings.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::python {
+
+namespace {
+
+std::string text_of(const nb::handle& object) { return nb::cast<std::string>(nb::str(object)); }
+
+/// Only such a type itself: a class made from it may mean something else.
+template <typename T>
+bool is_exactly(const nb::handle& object, const T& type) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == reinterpret_cast<PyObject*>(type);
+}
+
+class Packer {
+ public:
+  explicit Packer(bool is_template)
+      : ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+        describe_(nb::module_::import_("cairn._nodes")
+                      .attr(is_template ? "describe_template" : "describe")) {}
+
+  Tree pack(const nb::handle& object) {
+    if (parts_.size() > static_cast<std::size_t>(kMaxTreeDepth)) {
+      throw Failure(Error(Code::kInvalidArgument, "tree/too-deep",
+                          fmt::format("more than {} containers inside each other; does one "
+                                      "contain itself?",
+                                      kMaxTreeDepth)));
+    }
+    if (object.is_none()) return Tree::none();
+    if (is_exactly(object, &PyDict_Type)) return pack_dict(object);
+    if (is_exactly(object, &PyList_Type)) return Tree::list(pack_items(object));
+    if (is_exactly(object, &PyTuple_Type)) return Tree::tuple(pack_items(object));
+    if (is_exactly(object, ndarray_.ptr())) return pack_array(object, object, false);
+    if (auto value = pack_value(object)) return *std::move(value);
+    return pack_other(object);
+  }
+
+  /// Throws if there was anything that cannot be saved.
+  void check() const {
+    if (problems_.empty()) return;
+    throw Failure(Error(Code::kInvalidArgument, "python/unsupported-leaf",
+                        fmt::format("what cannot be saved: {}", fmt::join(problems_, "; "))));
+  }
+
+ private:
+  std::string here() const { return parts_.empty() ? "the tree itself" : KeyPath(parts_).text(); }
+
+  Tree refuse(const std::string& why) {
+    problems_.push_back(here() + " " + why);
+    return Tree::none();
+  }
+
+  Tree pack_below(std::string part, const nb::handle& object) {
+    parts_.push_back(std::move(part));
+    Tree tree = pack(object);
+    parts_.pop_back();
+    return tree;
+  }
+
+  std::optional<Key> key_of(const nb::handle& key) {
+    if (is_exactly(key, &PyLong_Type)) {
+      std::int64_t number = 0;
+      if (nb::try_cast(key, number)) return Key(number);
+    }
+    if (is_exactly(key, &PyUnicode_Type)) return Key(nb::cast<std::string>(key));
+    refuse(fmt::format("has the key {}; keys are texts or integers of 64 bits",
+                       nb::cast<std::string>(nb::repr(key))));
+    return std::nullopt;
+  }
+
+  Tree pack_dict(const nb::handle& object) {
+    Tree::Children children;
+    for (const auto [name, value] : nb::borrow<nb::dict>(object)) {
+      const auto key = key_of(name);
+      if (key) children.emplace_back(*key, pack_below(key->part(), value));
+    }
+    return Tree::dict(std::move(children));
+  }
+
+  std::vector<Tree> pack_items(const nb::handle& object) {
+    std::vector<Tree> items;
+    for (const nb::handle item : object)
+      items.push_back(pack_below(std::to_string(items.size()), item));
+    return items;
+  }
+
+  static std::optional<Tree> pack_value(const nb::handle& object) {
+    PyObject* const it = object.ptr();
+    if (PyBool_Check(it)) return Tree(Value(it == Py_True));
+    if (is_exactly(object, &PyLong_Type))
+      return Tree(Value(value_of(Integer::parse(text_of(object)))));
+    if (is_exactly(object, &PyFloat_Type)) return Tree(Value(PyFloat_AsDouble(it)));
+    if (is_exactly(object, &PyComplex_Type))
+      return Tree(Value(nb::cast<std::complex<double>>(object)));
+    if (is_exactly(object, &PyUnicode_Type)) return Tree(Value(nb::cast<std::string>(object)));
+    if (is_exactly(object, &PyBytes_Type)) {
+      const auto bytes = nb::borrow<nb::bytes>(object);
+      return Tree(Value(Bytes{std::string(bytes.c_str(), bytes.size())}));
+    }
+    return std::nullopt;
+  }
+
+  /// `owner` is what the caller gave; `array` the numpy.ndarray of it.
+  Tree pack_array(const nb::handle& owner, const nb::handle& array, bool lend) {
+    const nb::object dtype = array.attr("dtype");
+    const auto known = dtype_of(dtype);
+    if (!known) {
+      return refuse(fmt::format("is an array of {}: {}", text_of(dtype), type_of(owner)));
+    }
+    if (nb::cast<bool>(dtype.attr("isnative"))) return Tree(share_numpy(array, *known, lend));
+    const nb::object native = array.attr("astype")(dtype.attr("newbyteorder")("="));
+    return Tree(share_numpy(native, *known, true));
+  }
+
+  static std::string type_of(const nb::handle& object) {
+    const nb::handle type = object.type();
+    return text_of(type.attr("__module__")) + "." + text_of(type.attr("__qualname__"));
+  }
+
+  /// Whatever describe() knows: ("array", numpy array, lend), ("shards", dtype, shape, sharding,
+  /// [(position, numpy array)]), ("outline", dtype, shape, sharding) or (kind, class name, [(key,
+  /// child)]).
+  Tree pack_other(const nb::handle& object) {
+    const nb::object described = describe_(object);
+    if (described.is_none()) return refuse("is a " + type_of(object));
+    const auto kind = nb::cast<std::string>(described[0]);
+    if (kind == "array")
+      return pack_array(object, nb::object(described[1]), nb::cast<bool>(described[2]));
+    if (kind == "shards" || kind == "outline") {
+      const auto dtype = nb::cast<std::string>(described[1]);
+      const auto shape = nb::cast<Shape>(described[2]);
+      const auto sharding = nb::cast<Sharding>(described[3]);
+      return kind == "outline" ? Tree(outline(dtype, shape, sharding))
+                               : Tree(share_shards(dtype, shape, sharding, described[4]));
+    }
+    Tree::Children children;
+    for (const nb::handle child : nb::object(described[2])) {
+      const auto key = key_of(child[0]);
+      if (key) children.emplace_back(*key, pack_below(key->part(), nb::object(child[1])));
+    }
+    return Tree::node(kind_of(kind), std::move(children), nb::cast<std::string>(described[1]));
+  }
+
+  static TreeKind kind_of(const std::string& name) {
+    if (name == "dict") return TreeKind::kDict;
+    if (name == "list") return TreeKind::kList;
+    if (name == "tuple") return TreeKind::kTuple;
+    if (name == "named_tuple") return TreeKind::kNamedTuple;
+    return name == "attributes" ? TreeKind::kAttributes : TreeKind::kCustom;
+  }
+
+  nb::object ndarray_;
+  nb::object describe_;
+  std::vector<std::string> parts_;
+  std::vector<std::string> problems_;
+};
+
+struct ToPython {
+  nb::object operator()(std::monostate) const { return nb::none(); }
+  nb::object operator()(bool value) const { return nb::bool_(value); }
+  nb::object operator()(const Integer& value) const {
+    return nb::steal(PyLong_FromString(value.digits().c_str(), nullptr, 10));
+  }
+  nb::object operator()(double value) const { return nb::float_(value); }
+  nb::object operator()(const std::complex<double>& value) const { return nb::cast(value); }
+  nb::object operator()(const std::string& value) const {
+    return nb::str(value.data(), value.size());
+  }
+  nb::object operator()(const Bytes& value) const {
+    return nb::bytes(value.data.data(), value.data.size());
+  }
+};
+
+nb::object to_key(const Key& key) {
+  if (key.is_number()) return nb::int_(key.number());
+  return nb::str(key.text().data(), key.text().size());
+}
+
+const char* rebuilt_kind(TreeKind kind) {
+  if (kind == TreeKind::kNamedTuple) return "named_tuple";
+  return kind == TreeKind::kAttributes ? "attributes" : "custom";
+}
+
+class Unpacker {
+ public:
+  explicit Unpacker(nb::object place)
+      : place_(std::move(place)), rebuild_(nb::module_::import_("cairn._nodes").attr("rebuild")) {}
+
+  nb::object unpack(const Tree& tree) {
+    switch (tree.kind()) {
+      case TreeKind::kLeaf:
+        return unpack_leaf(tree.leaf());
+      case TreeKind::kNone:
+        return nb::none();
+      case TreeKind::kDict: {
+        nb::dict dict;
+        for (const auto& [key, child] : tree.children()) dict[to_key(key)] = below(key, child);
+        return dict;
+      }
+      case TreeKind::kList:
+        return items_of(tree);
+      case TreeKind::kTuple:
+        return nb::tuple(items_of(tree));
+      default:
+        return rebuild_(rebuilt_kind(tree.kind()), tree.class_name().c_str(), pairs_of(tree));
+    }
+  }
+
+ private:
+  nb::object below(const Key& key, const Tree& child) {
+    parts_.push_back(key.part());
+    nb::object object = unpack(child);
+    parts_.pop_back();
+    return object;
+  }
+
+  nb::list items_of(const Tree& tree) {
+    nb::list items;
+    for (const auto& [key, child] : tree.children()) items.append(below(key, child));
+    return items;
+  }
+
+  nb::list pairs_of(const Tree& tree) {
+    nb::list pairs;
+    for (const auto& [key, child] : tree.children())
+      pairs.append(nb::make_tuple(to_key(key), below(key, child)));
+    return pairs;
+  }
+
+  nb::object unpack_leaf(const Leaf& leaf) {
+    if (const auto* value = std::get_if<Value>(&leaf)) return from_value(*value);
+    const auto& array = std::get<ShardedArray>(leaf);
+    if (place_.is_none()) return to_numpy(array.array());
+    return place_(parts_, std::string(dtype_name(array.dtype())),
+                  nb::tuple(nb::cast(array.shape())), shards_in_numpy(array));
+  }
+
+  nb::object place_;
+  nb::object rebuild_;
+  std::vector<std::string> parts_;
+};
+
+Tree pack_whole(const nb::handle& object, bool is_template) {
+  Packer packer(is_template);
+  Tree tree = packer.pack(object);
+  packer.check();
+  return tree;
+}
+
+}  // namespace
+
+Tree to_tree(const nb::handle& object) { return pack_whole(object, false); }
+Tree to_template(const nb::handle& object) { return pack_whole(object, true); }
+
+nb::object from_value(const Value& value) { return std::visit(ToPython{}, value); }
+
+nb::object from_tree(const Tree& tree, const nb::object& place) {
+  return Unpacker(place).unpack(tree);
+}
+
+}  // namespace cairn::python

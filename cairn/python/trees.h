@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python's containers and Cairn's trees.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "cairn/tree/tree.h"
+
+namespace cairn::python {
+
+namespace nb = nanobind;
+
+/// Shares the memory of arrays; what cairn._nodes.describe() calls immutable is lent. Throws
+/// `invalid_argument` (python/unsupported-leaf), with the key path of every leaf that cannot be
+/// saved and what it is.
+Tree to_tree(const nb::handle& object);
+/// The same of a template: what has a type and a shape needs no memory.
+Tree to_template(const nb::handle& object);
+
+/// Arrays become what `place(parts, dtype, shape, [(position, numpy array)])` makes of them,
+/// NumPy's where it is None. Named tuples, attribute and custom nodes are made by
+/// cairn._nodes.rebuild().
+nb::object from_tree(const Tree& tree, const nb::object& place);
+nb::object from_value(const Value& value);
+
+}  // namespace cairn::python

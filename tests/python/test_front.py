@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plain verbs: what they take, what they say, what survives."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import cairn
+import numpy as np
+import pytest
+
+
+def test_several_trees_in_one_checkpoint(tmp_path):
+    cairn.save({"w": np.ones(2)}, tmp_path / "c", prefix="model")
+    cairn.save({"w": np.zeros(2)}, tmp_path / "c", prefix="optimizer")
+    with pytest.raises(ValueError, match="model.*optimizer"):
+        cairn.load(tmp_path / "c")
+    assert cairn.load(tmp_path / "c", prefix="model")["w"].sum() == 2
+    opened = cairn.open(tmp_path / "c")
+    assert opened["optimizer.w"][1] == 0
+    with pytest.raises(ValueError, match="several trees"):
+        opened["w"]
+    with pytest.raises(FileNotFoundError) as caught:
+        cairn.load(tmp_path / "c", prefix="other")
+    assert isinstance(caught.value, ValueError) and caught.value.reason == "load/prefix-missing"
+
+
+def test_keys_choose_what_is_read(tmp_path):
+    cairn.save({"a": {"b.c": np.ones(2), "d": np.ones(3)}, "e": np.ones(4)}, tmp_path / "c")
+    assert set(cairn.load(tmp_path / "c", keys=["a"])["a"]) == {"b.c", "d"}
+    assert list(cairn.load(tmp_path / "c", keys=[("a", "b.c")])["a"]) == ["b.c"]
+    with pytest.raises(KeyError) as caught:
+        cairn.load(tmp_path / "c", keys=["a.x"])
+    assert caught.value.reason == "load/key-missing"
+
+
+def test_slices_read_what_numpy_would_give(tmp_path):
+    rng = np.random.default_rng(5)
+    array = rng.integers(0, 1000, (7, 1, 9, 4))
+    cairn.save({"w": array}, tmp_path / "c", chunk_bytes=64)
+    leaf = cairn.open(tmp_path / "c")["w"]
+    assert (leaf.shape, leaf.dtype, leaf.nbytes) == (array.shape, array.dtype, array.nbytes)
+
+    def one(size):
+        kind = rng.integers(0, 4)
+        if kind == 0:
+            return int(rng.integers(-size, size))
+        if kind == 1:
+            return slice(None)
+        start, stop = (int(rng.integers(-size - 2, size + 3)) for _ in range(2))
+        return slice(start, stop, int(rng.choice([-3, -2, -1, 1, 2, 5])))
+
+    for _ in range(300):
+        count = rng.integers(0, 5)
+        index = tuple(one(size) for size in array.shape[:count])
+        if rng.integers(0, 3) == 0:
+            index = (Ellipsis, *(one(size) for size in array.shape[4 - count:]))
+        np.testing.assert_array_equal(leaf[index], array[index], err_msg=str(index))
+    np.testing.assert_array_equal(np.asarray(leaf), array)
+    for wrong in (7, (0, 0, 0, 0, 0), -8):
+        with pytest.raises(IndexError):
+            leaf[wrong]
+    with pytest.raises(TypeError):
+        leaf["x"]
+
+
+def test_damage_is_named(tmp_path):
+    cairn.save({"params": {"w": np.arange(1000.0)}}, tmp_path / "c")
+    chunk = tmp_path / "c" / "params" / "w" / "0"
+    bytes_ = bytearray(chunk.read_bytes())
+    bytes_[100] ^= 1
+    chunk.write_bytes(bytes_)
+    with pytest.raises(cairn.CorruptError) as caught:
+        cairn.load(tmp_path / "c")
+    assert caught.value.code == "corrupt" and caught.value.reason == "load/checksum"
+    assert "params.w" in str(caught.value)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), again.reason, str(again)) == (
+        type(caught.value), caught.value.reason, str(caught.value))
+    damage, = cairn.verify(tmp_path / "c")["damages"]
+    assert (damage["key"], damage["chunk"]) == ("params.w", "0")
+
+
+def test_diff_and_ls(tmp_path):
+    cairn.save({"w": np.arange(4.0)}, tmp_path / "a", step=1)
+    cairn.save({"w": np.array([0, 1, 2.5, 3])}, tmp_path / "b", step=2, layout="safetensors")
+    assert cairn.diff(tmp_path / "a", tmp_path / "a")["differences"] == []
+    found, = cairn.diff(tmp_path / "a", cairn.open(tmp_path / "b"))["differences"]
+    assert (found["key"], found["different"], found["max_absolute"]) == ("w", 1, 0.5)
+    assert [entry["step"] for entry in cairn.ls(tmp_path)] == [2, 1]
+    with pytest.raises(FileNotFoundError):
+        cairn.ls(tmp_path / "nothing")
+
+
+def test_progress_is_told_and_drawn(tmp_path, capfd):
+    told = []
+    cairn.save({"w": np.ones(1000)}, tmp_path / "c",
+               progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (0, 8000) and told[-1] == (8000, 8000)
+    cairn.load(tmp_path / "c", progress=True)
+    assert "loading ########################" in capfd.readouterr().err
+
+
+def test_what_a_progress_function_raises_harms_nothing(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: seen.append(raised.exc_type))
+    cairn.save({"w": np.ones(10)}, tmp_path / "c", progress=lambda done, total: 1 / 0)
+    assert set(seen) == {ZeroDivisionError}
+    assert cairn.load(tmp_path / "c")["w"].sum() == 10
+
+
+def test_what_changes_after_the_call_is_not_saved(tmp_path):
+    arrays = {str(n): np.full(100_000, n, np.int64) for n in range(20)}
+    handle = cairn.save_async(arrays, tmp_path / "c")
+    for array in arrays.values():
+        array[:] = -1
+    arrays.clear()
+    handle.wait()
+    assert handle.done() and handle.phase == "done" and handle.progress[0] == handle.progress[1]
+    loaded = cairn.load(tmp_path / "c")
+    for n in range(20):
+        assert (loaded[str(n)] == n).all()
+
+
+def test_a_load_waits_for_the_save_of_its_path(tmp_path):
+    for n in range(10):
+        cairn.save_async({"n": n, "w": np.full(50_000, n)}, tmp_path / "c")
+        assert cairn.load(tmp_path / "c")["n"] == n
+
+
+def test_metadata_must_be_json(tmp_path):
+    cairn.save({"a": 1}, tmp_path / "c", metadata={"note": "\u00e9"}, extras={"list": [1, None]})
+    assert json.loads((tmp_path / "c" / "cairn.json").read_text())
+    with pytest.raises(ValueError):
+        cairn.save({"a": 1}, tmp_path / "d", metadata={"loss": float("nan")})
+
+
+def run(program, *args, **options):
+    return subprocess.run([sys.executable, "-c", program, *map(str, args)], text=True,
+                          capture_output=True, timeout=120, **options)
+
+
+def test_the_end_of_the_program_waits_for_saves(tmp_path):
+    done = run("import cairn, numpy, sys\n"
+               "cairn.save_async({'w': numpy.ones(5_000_000)}, sys.argv[1])", tmp_path / "c")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert cairn.load(tmp_path / "c")["w"].sum() == 5_000_000
+
+
+def test_an_interrupt_ends_the_waiting_and_not_the_save(tmp_path):
+    done = run("import cairn, numpy, os, signal, sys\n"
+               "def interrupt(done, total):\n"
+               "    if done == 0: os.kill(os.getpid(), signal.SIGINT)\n"
+               "try:\n"
+               "    cairn.save({'w': numpy.ones(5_000_000)}, sys.argv[1], progress=interrupt)\n"
+               "except KeyboardInterrupt:\n"
+               "    print('interrupted')", tmp_path / "c")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
+    assert cairn.load(tmp_path / "c")["w"].sum() == 5_000_000
+
+
+def test_a_forked_child_saves_too(tmp_path):
+    done = run("import cairn, numpy, os, sys\n"
+               "cairn.save({'w': numpy.ones(10)}, sys.argv[1])\n"
+               "child = os.fork()\n"
+               "if child == 0:\n"
+               "    cairn.save({'w': numpy.zeros(10)}, sys.argv[1])\n"
+               "    os._exit(0)\n"
+               "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))", tmp_path / "c")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert cairn.load(tmp_path / "c")["w"].sum() == 0
+
+
+def test_importing_it_imports_nothing_large():
+    done = run("import sys, cairn\n"
+               "print({'jax', 'torch', 'mpi4py', 'ml_dtypes'} & set(sys.modules))")
+    assert done.stdout.strip() == "set()", done
