@@ -2,7 +2,7 @@
 # Every target installs what it needs on Debian 12, as root or with sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check format bench fuzz tidy clean
+.PHONY: help build demo test python wheel check format bench fuzz tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,17 @@ test: check  ## the checks, then every unit test and every comparison with other
 	cmake --preset dev
 	cmake --build --preset dev
 	ctest --preset dev --parallel $$(nproc)
+
+python:  ## .venv with the Python package and the systems that the tests compare it with
+	@tools/install_packages.sh build test
+	@tools/make_venv.sh
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation .
+
+wheel:  ## dist/cairn_checkpoint-*.whl, which needs NumPy alone
+	@tools/install_packages.sh build test
+	@tools/make_venv.sh
+	@rm -rf dist
+	@tools/make_wheel.sh dist
 
 format:  ## lay out the sources
 	@tools/install_packages.sh test
