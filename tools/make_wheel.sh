@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/make_wheel.sh FOLDER: builds the wheel for the Python of .venv, puts the libraries that it needs
-# inside, and leaves it in FOLDER.
+# tools/make_wheel.sh FOLDER: builds the wheel for the Python of .venv, puts the libraries that it
+# needs inside, and leaves it in FOLDER.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 into=$1

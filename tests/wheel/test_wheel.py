@@ -29,7 +29,8 @@ except cairn.NotFoundError as error:
 
 
 def run(*words, cwd):
-    return subprocess.run(list(map(str, words)), cwd=cwd, text=True, capture_output=True, check=True)
+    return subprocess.run(list(map(str, words)), cwd=cwd, text=True, capture_output=True,
+                          check=True)
 
 
 @pytest.fixture(scope="module")
