@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -24,6 +25,7 @@ namespace {
 using testing::difference;
 using testing::Gate;
 using testing::must;
+using testing::reason;
 
 Array array_of(std::uint64_t seed, DType dtype = DType::kFloat32, const Shape& shape = {30, 7}) {
   testing::Random random(seed);
@@ -46,6 +48,18 @@ CommitGuard refusing() {
   return []() -> Result<std::shared_ptr<void>> {
     return Error(Code::kFailedPrecondition, "run/taken-over", "not you");
   };
+}
+
+/// All is as it should be but the first array's SHA-256.
+void forge_sha256(const std::string& path, const Checkpoint& opened) {
+  Manifest manifest = opened.prefixes.front().manifest;
+  manifest.arrays.front().sha256 = std::string(64, '0');
+  const std::string text = must(dump_manifest(manifest));
+  Record record = *opened.record;
+  record.prefixes.front().manifest_bytes = text.size();
+  record.prefixes.front().manifest_sha256 = sha256_hex(as_bytes(text));
+  std::ofstream(path + "/" + record.prefixes.front().manifest) << text;
+  std::ofstream(path + "/cairn.json") << dump_record(record);
 }
 
 class Manager : public ::testing::Test {
@@ -113,6 +127,7 @@ TEST_F(Manager, CompressesAndSplitsWhereItIsAskedTo) {
   must(make({.use_tensorstore = false, .shard_size = 1000}).save(tree_of(1), path_));
   must(make().load(path_));
   EXPECT_TRUE(has("model-00001-of-00002.safetensors"));
+  must(make({.enable_compression = true, .use_tensorstore = false}).save(tree_of(1), dir_ / "s"));
 }
 
 TEST_F(Manager, ValidatesBothLayouts) {
@@ -124,6 +139,10 @@ TEST_F(Manager, ValidatesBothLayouts) {
     const auto opened = must(open_checkpoint(path, *manager.runtime()));
     for (const ManifestArray& array : opened.prefixes.front().manifest.arrays)
       EXPECT_EQ(array.sha256.size(), 64U);
+    forge_sha256(path, opened);
+    EXPECT_EQ(reason(manager.load(path)), "load/sha256");
+    EXPECT_EQ(reason(make().load(path, {.validate = true})), "load/sha256");
+    must(make().load(path));
   }
   EXPECT_EQ(must(AsyncCheckpointManager::compute_checksum(array_of(3))),
             sha256_hex(array_of(3).bytes()));

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cairn/checkpoint/save/save.h"
+#include "cairn/manager/checkpointer.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/removal.h"
 #include "cairn/testing/lossy_file_system.h"
@@ -204,6 +205,21 @@ TEST(RunOwner, TakesOverFromOneThatLivesIfItIsTold) {
   EXPECT_EQ(owner->epoch(), 2u);
   EXPECT_TRUE(owner->hold());
   EXPECT_EQ(must(find_owner(dir.path(), runtime))->file.process, ::getpid());
+  EXPECT_FALSE(other.may_save());
+}
+
+TEST(RunOwner, ACheckpointerTakesOverOnlyIfItIsTold) {
+  TempDir dir;
+  OtherJob other(dir.path());
+  ASSERT_EQ(other.answer(), 1);
+  const auto runtime = std::make_shared<Runtime>();
+  for (const bool told : {false, true}) {
+    const auto run =
+        must(Checkpointer::make({.base_path = dir.path(), .take_over = told}, runtime));
+    const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2}))}});
+    EXPECT_EQ(reason(run->on_step(1, tree, {.force = true})), told ? "none" : "run/owned");
+    must(run->wait_until_finished());
+  }
   EXPECT_FALSE(other.may_save());
 }
 

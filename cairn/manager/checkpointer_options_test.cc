@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of a run's calls, one by one: each is seen in what lies on the disk, or in the answer.
+#include <csignal>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "cairn/async/background.h"
+#include "cairn/manager/checkpointer.h"
+#include "cairn/manager/discovery.h"
+#include "cairn/manager/save_request.h"
+#include "cairn/testing/gate.h"
+#include "cairn/testing/must.h"
+#include "cairn/testing/random_tree.h"
+#include "cairn/testing/rank_threads.h"
+#include "cairn/testing/temp_dir.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn {
+namespace {
+
+using testing::difference;
+using testing::must;
+using testing::reason;
+
+Tree tree_of(std::uint64_t seed) {
+  testing::Random random(seed);
+  return Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {10, 3})}});
+}
+
+DType type_of(const Tree& tree) {
+  return std::get<ShardedArray>(must(flatten(tree)).front().leaf).dtype();
+}
+
+class OptionsOfARun : public ::testing::Test {
+ protected:
+  ~OptionsOfARun() override { wait_for_background(); }
+  std::unique_ptr<Checkpointer> make(CheckpointerOptions options = {}) {
+    if (options.base_path.empty()) options.base_path = base_;
+    return must(Checkpointer::make(std::move(options), runtime_));
+  }
+  Tree load(const std::string& path) { return must(cairn::load(path, {}, *runtime_)).tree; }
+  bool has(const std::string& file) { return std::filesystem::exists(base_ + "/" + file); }
+
+  testing::TempDir dir_;
+  const std::string base_ = dir_ / "run";
+  testing::Gate gate_;
+  std::shared_ptr<Runtime> runtime_ = std::make_shared<Runtime>(RuntimeOptions{.threads = 2});
+  const Json extras_ = Json(Json::Object{{"epoch", 3}});
+};
+
+TEST_F(OptionsOfARun, NameTheRun) {
+  must(make({.run_id = "mine"})->save_checkpoint(tree_of(1), "a", {.step = 1}));
+  EXPECT_EQ(must(list_run(base_, *runtime_)).front().run_id, "mine");
+}
+
+TEST_F(OptionsOfARun, SayHowATreeIsSavedByHand) {
+  auto run = make();
+  must(run->save_checkpoint(tree_of(1), "plain", {.step = 1}));
+  must(run->save_checkpoint(tree_of(1), "a",
+                            {.step = 2,
+                             .is_temporary = true,
+                             .prefix = "model",
+                             .dtype = DType::kBfloat16,
+                             .extras = extras_,
+                             .metrics = Json(Json::Object{{"loss", 0.5}}),
+                             .write_index = false}));
+  const auto loaded = must(run->load_checkpoint({.load = {.prefix = "model"}}));
+  EXPECT_EQ(loaded.extras.find("step")->integral(), 2);
+  EXPECT_EQ(loaded.extras.find("epoch")->integral(), 3);
+  EXPECT_EQ(loaded.extras.find("is_temporary")->boolean(), true);
+  EXPECT_EQ(loaded.extras.find("metrics")->find("loss")->number(), 0.5);
+  EXPECT_EQ(type_of(loaded.tree), DType::kBfloat16);
+  EXPECT_EQ(type_of(load(base_ + "/plain")), DType::kFloat32);
+  EXPECT_TRUE(has("plain/tensorstore_index.json"));
+  EXPECT_FALSE(has("a/tensorstore_index.json"));
+}
+
+TEST_F(OptionsOfARun, SayHowATreeIsSavedWithoutAStep) {
+  auto run = make();
+  must(run->save_pytree(tree_of(1), dir_ / "plain", {.prefix = "model"}));
+  EXPECT_EQ(type_of(load(dir_ / "plain")), DType::kFloat32);
+  bool told = false;
+  must(run->save_pytree(tree_of(1), "",
+                        {.prefix = "model",
+                         .dtype = DType::kBfloat16,
+                         .extras = extras_,
+                         .write_index = false,
+                         .commit_callback = [&] { told = true; }}));
+  must(run->wait_until_finished());
+  EXPECT_TRUE(told);
+  const auto loaded =
+      must(run->load_pytree({.load = {.prefix = "model"}, .discover_latest = false}));
+  EXPECT_EQ(loaded->extras.find("epoch")->integral(), 3);
+  EXPECT_EQ(type_of(loaded->tree), DType::kBfloat16);
+  EXPECT_FALSE(has("tensorstore_index.json"));
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "plain/tensorstore_index.json"));
+}
+
+TEST_F(OptionsOfARun, SayWhereTheLatestIsLookedForAndHowItsKeysRead) {
+  must(make({.base_path = dir_ / "other"})
+           ->save_checkpoint(tree_of(2), "a", {.step = 1, .prefix = "model"}));
+  auto run = make();
+  must(run->save_checkpoint(tree_of(1), "a", {.step = 1, .prefix = "model"}));
+  std::vector<std::string> keys;
+  LoadCheckpointOptions options{.load = {.prefix = "model"}, .path = dir_ / "other"};
+  options.load.callback = [&](const KeyPath& path, const ShardedArray& array) {
+    keys.push_back(path.text());
+    return Result<Leaf>(Leaf(array));
+  };
+  EXPECT_EQ(difference(tree_of(2), must(run->load_checkpoint(options)).tree), "");
+  options.structured = true;
+  must(run->load_checkpoint(options));
+  EXPECT_EQ(keys, (std::vector<std::string>{"w", "model.w"}));
+}
+
+TEST_F(OptionsOfARun, LetRequestsBeSeenOrNot) {
+  auto watching = make();
+  auto blind = make({.base_path = dir_ / "blind", .watch_requests = false});
+  for (const std::string& base : {base_, dir_ / "blind"}) {
+    std::filesystem::create_directories(base);
+    must(request_save(base, "maintenance", *runtime_));
+  }
+  // Whoever looks every second has looked when somebody else was called twice.
+  Mutex mutex;
+  CondVar called;
+  int calls = 0;
+  const auto second = runtime_->ticker().every(std::chrono::seconds(1), [&] {
+    MutexLock lock(mutex);
+    ++calls;
+    called.notify_all();
+  });
+  {
+    MutexLock lock(mutex);
+    while (calls < 2) called.wait(mutex);
+  }
+  EXPECT_FALSE(must(blind->on_step(1, tree_of(1))));
+  EXPECT_TRUE(must(watching->on_step(1, tree_of(1))));
+  EXPECT_FALSE(must(watching->on_step(2, tree_of(2)))) << "it was answered";
+  EXPECT_FALSE(must(find_request(base_, *runtime_)));
+}
+
+TEST_F(OptionsOfARun, BoundTheWaitForTheLastSave) {
+  runtime_ = std::make_shared<Runtime>(RuntimeOptions{.file_system = gate_.file_system()});
+  auto run = make({.signals = must(SignalWatch::make({.save_and_stop = {SIGTERM}})),
+                   .stop_timeout = std::chrono::nanoseconds(0)});
+  raise(SIGTERM);
+  EXPECT_EQ(reason(run->on_step(1, tree_of(1))), "async/deadline");
+  EXPECT_TRUE(run->should_stop());
+  gate_.open();
+  must(run->wait_until_finished());
+  EXPECT_TRUE(has("run-1/cairn.json")) << "the save goes on";
+}
+
+TEST_F(OptionsOfARun, ForceASaveThatNobodyAskedFor) {
+  auto run = make();
+  EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
+  EXPECT_TRUE(must(run->on_step(1, tree_of(1), {.force = true})));
+  EXPECT_TRUE(must(run->on_step(1, tree_of(2), {.force = true}))) << "and again";
+  EXPECT_EQ(difference(tree_of(2), must(run->load_checkpoint()).tree), "");
+}
+
+// Errors of saves that nobody waits for. ----------------------------------------------------------
+
+TEST_F(OptionsOfARun, ErrorsReachWhoeverComesFirst) {
+  using Call = std::function<Result<void>(Checkpointer&)>;
+  const auto dropped = [](auto result) {
+    return result ? Result<void>() : Result<void>(std::move(result).error());
+  };
+  const Call calls[] = {
+      [&](Checkpointer& run) { return dropped(run.on_step(11, tree_of(1))); },
+      [&](Checkpointer& run) { return dropped(run.on_step(20, tree_of(1))); },
+      [&](Checkpointer& run) { return dropped(run.save_checkpoint(tree_of(1), "by-hand")); },
+      [](Checkpointer& run) { return run.wait_until_finished(); },
+      [](Checkpointer& run) { return run.check_for_errors(); },
+  };
+  for (const Call& call : calls) {
+    auto run = make({.step_policies = {{.every = 10}}});
+    const CheckpointCallback fails = [](const std::string&, const Mesh*, const Json&) {
+      return Result<void>(Error(Code::kInternal, "here/failed", "as if"));
+    };
+    const auto saving = must(run->on_step(10, tree_of(1), {.true_callbacks = {fails}}));
+    EXPECT_EQ(reason(saving->wait()), "here/failed");
+    EXPECT_EQ(reason(call(*run)), "here/failed");
+    must(run->wait_until_finished());
+    EXPECT_EQ(reason(saving->wait()), "here/failed") << "the handle keeps it";
+  }
+}
+
+TEST_F(OptionsOfARun, ACallbackThatFailsOnOneRankFailsTheSaveOnAll) {
+  testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
+    const auto runtime =
+        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &coordinator});
+    const auto run =
+        must(Checkpointer::make({.base_path = base_, .step_policies = {{.every = 1}}}, runtime));
+    const CheckpointCallback saves = [&](const std::string& path, const Mesh*,
+                                         const Json&) -> Result<void> {
+      must(run->manager().save_tree(tree_of(1), path));
+      if (coordinator.rank() != 1) return {};
+      return Error(Code::kInternal, "here/failed", "as if");
+    };
+    const auto failed = run->on_step(1, {.true_callbacks = {saves}});
+    EXPECT_EQ(reason(failed), "ranks/failed");
+    EXPECT_NE(failed.error().to_string().find("rank 1"), std::string::npos);
+    EXPECT_EQ(reason(run->load_checkpoint()), "run/no-checkpoint") << "it has no mark";
+  });
+}
+
+}  // namespace
+}  // namespace cairn
