@@ -199,6 +199,12 @@ TEST_F(Manager, KeepsWhatTheUserAdds) {
   EXPECT_EQ(must(open_checkpoint(path_, *manager.runtime())).record->step, 7);
 }
 
+TEST_F(Manager, SavesATreeUnderItsPrefix) {
+  auto manager = make();
+  must(manager.save_tree(tree_of(1), path_, {.prefix = "model"}));
+  EXPECT_EQ(difference(tree_of(1), must(manager.load(path_, {.prefix = "model"})).tree), "");
+}
+
 TEST_F(Manager, RefusesAPytreeWithoutAPrefix) {
   auto manager = make();
   EXPECT_EQ(manager.save_pytree(tree_of(1), path_, {}).error().reason(), "save/no-prefix");

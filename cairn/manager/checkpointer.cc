@@ -112,10 +112,7 @@ class RunCheckpointer final : public Checkpointer {
 
   Result<std::optional<Loaded>> load_checkpoint_if_any(
       const LoadCheckpointOptions& options) override {
-    if (options.structured && options.load.prefix.value_or("").empty()) {
-      return Error(Code::kInvalidArgument, "load/no-prefix",
-                   "a structured load needs the prefix that the tree was saved under");
-    }
+    if (options.structured) CAIRN_TRY(check_prefix(options));
     CAIRN_TRY_ASSIGN(auto loaded, loader_.load(options, options.structured));
     if (!loaded) CAIRN_TRY(loader_.check_for_bad_ones(options));
     return loaded;
@@ -128,16 +125,8 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) override {
-    CAIRN_TRY_ASSIGN(auto loaded, loader_.load(options, true));
-    if (loaded) return loaded;
-    if (options.discover_raise) return loader_.no_checkpoint(options);
-    // A tree that was saved without a step lies in the run directory itself.
-    LoadCheckpointOptions here = options;
-    here.discover_latest = false;
-    auto there = loader_.load(here, true);
-    const bool absent = !there && (there.error().code() == Code::kNotFound ||
-                                   there.error().reason() == "checkpoint/not-a-checkpoint");
-    return absent ? Result<std::optional<Loaded>>(std::optional<Loaded>()) : std::move(there);
+    CAIRN_TRY(check_prefix(options));
+    return loader_.load_pytree(options);
   }
 
   Result<void> queue_checkpoint_removal(const std::string& path) override {
@@ -168,6 +157,12 @@ class RunCheckpointer final : public Checkpointer {
     const Mesh* mesh = nullptr;
     std::vector<CheckpointCallback> callbacks = {};
   };
+
+  static Result<void> check_prefix(const LoadCheckpointOptions& options) {
+    if (!options.load.prefix.value_or("").empty()) return {};
+    return Error(Code::kInvalidArgument, "load/no-prefix",
+                 "a structured load needs the prefix that the tree was saved under");
+  }
 
   struct Decision {
     SaveKind kind = SaveKind::kNone;

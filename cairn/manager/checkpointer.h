@@ -79,6 +79,9 @@ struct LoadCheckpointOptions {
   /// If the latest turns out corrupt, take the next older good one; notes and log say which were
   /// passed over, and why.
   bool fallback = false;
+  /// load_pytree(): the tree as it was saved; false: nested dicts with text keys, unless
+  /// `load.like` gives a structure, and keys without the prefix.
+  bool load_treedef = true;
   /// load_pytree(): nothing there is an error; false: an empty answer.
   bool discover_raise = true;
 };
@@ -127,8 +130,8 @@ class Checkpointer {
   /// yet. Whatever else goes wrong is an error, damaged checkpoints included.
   virtual Result<std::optional<Loaded>> load_checkpoint_if_any(
       const LoadCheckpointOptions& options = {}) = 0;
-  /// load_checkpoint() with load_pytree()'s meaning of keys. Nothing there and `discover_raise`
-  /// false: falls back to the run directory itself, or nothing.
+  /// load_checkpoint() with load_pytree()'s meaning of keys; needs a prefix. Nothing there and
+  /// `discover_raise` false: falls back to the run directory itself, or nothing.
   virtual Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) = 0;
 
   /// Hidden when it returns; its bytes go in the background. Errors of remove_checkpoint().

@@ -114,6 +114,27 @@ TEST_F(OptionsOfARun, SayWhereTheLatestIsLookedForAndHowItsKeysRead) {
   EXPECT_EQ(keys, (std::vector<std::string>{"w", "model.w"}));
 }
 
+TEST_F(OptionsOfARun, GiveBackTheStructureOrNestedDicts) {
+  auto run = make();
+  const Tree list = Tree::list({tree_of(1), tree_of(2)});
+  must(run->save_pytree(list, "", {.step = 1, .prefix = "model"}));
+  std::vector<std::string> keys;
+  LoadCheckpointOptions options{.load = {.prefix = "model"}};
+  options.load.callback = [&](const KeyPath& path, const ShardedArray& array) {
+    keys.push_back(path.text());
+    return Result<Leaf>(Leaf(array));
+  };
+  EXPECT_EQ(difference(list, must(run->load_pytree(options))->tree), "");
+  options.load_treedef = false;
+  const Tree dicts = Tree::dict({{"0", tree_of(1)}, {"1", tree_of(2)}});
+  EXPECT_EQ(difference(dicts, must(run->load_pytree(options))->tree), "");
+  EXPECT_EQ(keys, (std::vector<std::string>{"model.0.w", "model.1.w", "0.w", "1.w"}));
+  options.load.like = &list;
+  EXPECT_EQ(difference(list, must(run->load_pytree(options))->tree), "");
+  options.load.prefix = {};
+  EXPECT_EQ(reason(run->load_pytree(options)), "load/no-prefix");
+}
+
 TEST_F(OptionsOfARun, LetRequestsBeSeenOrNot) {
   auto watching = make();
   auto blind = make({.base_path = dir_ / "blind", .watch_requests = false});

@@ -75,10 +75,11 @@ class Run : public ::testing::Test {
     }
     return found;
   }
-  Mark mark_of(const std::string& name) {
+  std::string mark_text(const std::string& name) {
     std::ifstream in(base_ + "/" + name + "/metadata.json");
-    return must(parse_mark(std::string(std::istreambuf_iterator<char>(in), {})));
+    return {std::istreambuf_iterator<char>(in), {}};
   }
+  Mark mark_of(const std::string& name) { return must(parse_mark(mark_text(name))); }
 
   void damage(const std::string& file) {
     std::fstream(base_ + "/" + file, std::ios::in | std::ios::out | std::ios::binary) << "damaged";
@@ -229,6 +230,7 @@ TEST_F(Run, CallsBackOnceAfterTheCommitWithWhatTheMarkSays) {
   }
   must(run->wait_until_finished());
   EXPECT_EQ(calls, std::vector<std::string>{base_ + "/run-5 5"});
+  EXPECT_EQ(mark_text("run-5").find("mine"), std::string::npos) << "a mark has one step, the run's";
   const auto loaded = must(run->load_checkpoint());
   EXPECT_EQ(*loaded.extras.find("step")->text(), "mine") << "the user's members win";
   EXPECT_EQ(loaded.extras.find("loss")->number(), 0.5);
@@ -352,6 +354,7 @@ TEST_F(Run, NoticesThatItStartsAgainInAnOldDirectory) {
     must(old->on_step(10, tree_of(1)));
     must(old->wait_until_finished());
   }
+  wait_for_background();  // until nobody here owns the run
   {
     auto resumed = make({.step_policies = {{.every = 10}}});
     must(resumed->load_checkpoint());
@@ -359,7 +362,9 @@ TEST_F(Run, NoticesThatItStartsAgainInAnOldDirectory) {
     must(resumed->wait_until_finished());
     EXPECT_TRUE(logged("checkpointer/stale-run").empty()) << "it went on with what it loaded";
   }
-  wait_for_background();  // until nobody here owns the run
+  wait_for_background();
+  const auto entries = must(list_run(base_, *make_runtime()));
+  EXPECT_EQ(entries.at(0).run_id, entries.at(1).run_id) << "a run keeps its name";
   auto again = make({.step_policies = {{.every = 10}}});
   must(again->on_step(10, tree_of(3), {.force = true}));
   must(again->wait_until_finished());

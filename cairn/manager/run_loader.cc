@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/discovery.h"
+#include "cairn/tree/flatten.h"
 
 namespace cairn::inline manager {
 
@@ -78,6 +79,28 @@ Result<std::optional<Loaded>> RunLoader::load(const LoadCheckpointOptions& optio
     before = path;
     CAIRN_TRY_ASSIGN(path, latest(root, before));
   }
+}
+
+Result<std::optional<Loaded>> RunLoader::load_pytree(const LoadCheckpointOptions& options) {
+  CAIRN_TRY_ASSIGN(auto loaded, find_pytree(options));
+  if (loaded && !options.load_treedef && options.load.like == nullptr) {
+    CAIRN_TRY_ASSIGN(auto leaves, flatten(loaded->tree));
+    CAIRN_TRY_ASSIGN(loaded->tree, nest(std::move(leaves)));
+  }
+  return loaded;
+}
+
+Result<std::optional<Loaded>> RunLoader::find_pytree(const LoadCheckpointOptions& options) {
+  CAIRN_TRY_ASSIGN(auto loaded, load(options, options.load_treedef));
+  if (loaded) return loaded;
+  if (options.discover_raise) return no_checkpoint(options);
+  // A tree that was saved without a step lies in the run directory itself.
+  LoadCheckpointOptions here = options;
+  here.discover_latest = false;
+  auto there = load(here, options.load_treedef);
+  const bool absent = !there && (there.error().code() == Code::kNotFound ||
+                                 there.error().reason() == "checkpoint/not-a-checkpoint");
+  return absent ? Result<std::optional<Loaded>>(std::optional<Loaded>()) : std::move(there);
 }
 
 Result<void> RunLoader::check_for_bad_ones(const LoadCheckpointOptions& options) {

@@ -20,6 +20,9 @@ class RunLoader {
   /// fallen back to are damaged too. `with_prefix`: keys as in load_pytree().
   Result<std::optional<Loaded>> load(const LoadCheckpointOptions& options, bool with_prefix);
 
+  /// Checkpointer::load_pytree().
+  Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options);
+
   /// After load() has found nothing: an error (run/no-good-checkpoint) if there are checkpoints
   /// after all. What is left of a save that did not finish is none.
   Result<void> check_for_bad_ones(const LoadCheckpointOptions& options);
@@ -33,6 +36,7 @@ class RunLoader {
   const std::string& root_of(const LoadCheckpointOptions& options) const {
     return options.path.empty() ? base_ : options.path;
   }
+  Result<std::optional<Loaded>> find_pytree(const LoadCheckpointOptions& options);
   Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
   Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
 
