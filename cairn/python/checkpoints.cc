@@ -50,9 +50,8 @@ nb::tuple loaded_tuple(const Loaded& loaded, const nb::object& place) {
                         dump_json(loaded.extras), report_of(loaded.report));
 }
 
-/// What load() of cairn/_front.py takes, as it comes.
+/// What load() of cairn/_front.py takes, as it comes, but for the place.
 struct LoadCall {
-  std::string path;
   Prefix prefix;
   std::vector<Parts> keys;
   nb::object dtype;
@@ -64,7 +63,9 @@ struct LoadCall {
   nb::object progress;
 };
 
-nb::tuple load_tree(const LoadCall& call) {
+/// `load_it(options)` is done aside.
+template <typename LoadIt>
+nb::tuple load_tree(const LoadCall& call, LoadIt load_it) {
   LoadOptions options{.prefix = call.prefix,
                       .keys = paths_of(call.keys),
                       .dtype = parse_dtype_argument(call.dtype),
@@ -75,11 +76,11 @@ nb::tuple load_tree(const LoadCall& call) {
   if (!call.like.is_none()) like = to_template(call.like);
   ShardingTree shardings;
   for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
-  return loaded_tuple(apart([path = call.path, options = std::move(options), like = std::move(like),
-                             shardings = std::move(shardings), where = runtime()]() mutable {
+  return loaded_tuple(apart([load_it = std::move(load_it), options = std::move(options),
+                             like = std::move(like), shardings = std::move(shardings)]() mutable {
                         if (like) options.like = &*like;
                         if (!shardings.empty()) options.shardings = &shardings;
-                        return load(path, options, *where);
+                        return load_it(options);
                       }),
                       call.place);
 }
@@ -98,6 +99,20 @@ class Opened {
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;
 };
+
+nb::object load_leaves(const Opened& opened, std::string prefix, std::vector<Parts> keys,
+                       std::vector<std::pair<Parts, Sharding>> shardings, nb::object place) {
+  const LoadCall call{.prefix = std::move(prefix),
+                      .keys = std::move(keys),
+                      .dtype = nb::none(),
+                      .like = nb::none(),
+                      .shardings = std::move(shardings),
+                      .place = std::move(place),
+                      .progress = nb::none()};
+  return load_tree(call, [shared = opened.shared(), where = runtime()](const LoadOptions& options) {
+    return load(*shared, options, *where);
+  })[0];
+}
 
 nb::list leaves_of(const OpenedPrefix& prefix) {
   nb::list leaves;
@@ -202,6 +217,8 @@ void bind_checkpoints(nb::module_& module) {
       .def_prop_ro("notes", [](const Opened& opened) { return (*opened).notes; })
       .def("prefixes", &prefixes_of)
       .def("read", &read_box, nb::arg("prefix"), nb::arg("array"), nb::arg("ranges"))
+      .def("load", &load_leaves, nb::arg("prefix"), nb::arg("keys"), nb::arg("shardings"),
+           nb::arg("place").none())
       .def("verify", &verified, nb::arg("prefix").none(), nb::arg("progress").none())
       .def("diff", &compared, nb::arg("other"), nb::arg("prefix").none(),
            nb::arg("progress").none());
@@ -210,9 +227,12 @@ void bind_checkpoints(nb::module_& module) {
       [](std::string path, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
          nb::object like, bool strict_shapes, bool validate,
          std::vector<std::pair<Parts, Sharding>> shardings, nb::object place, nb::object progress) {
-        return load_tree({std::move(path), std::move(prefix), std::move(keys), std::move(dtype),
-                          std::move(like), strict_shapes, validate, std::move(shardings),
-                          std::move(place), std::move(progress)});
+        return load_tree(
+            {std::move(prefix), std::move(keys), std::move(dtype), std::move(like), strict_shapes,
+             validate, std::move(shardings), std::move(place), std::move(progress)},
+            [path = std::move(path), where = runtime()](const LoadOptions& options) {
+              return load(path, options, *where);
+            });
       },
       nb::arg("path"), nb::kw_only(), nb::arg("prefix").none(), nb::arg("keys"),
       nb::arg("dtype").none(), nb::arg("like").none(), nb::arg("strict_shapes"),

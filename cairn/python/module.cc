@@ -16,5 +16,6 @@ NB_MODULE(_core, module) {
   python::bind_shardings(module);
   python::bind_saves(module);
   python::bind_checkpoints(module);
+  python::bind_helpers(module);
   module.attr("__version__") = std::string(cairn::kVersion);
 }

@@ -68,6 +68,18 @@ ProgressSink progress_of(const nb::object& function) {
   };
 }
 
+Result<void> call_back(const std::shared_ptr<const void>& function) {
+  if (!Py_IsInitialized()) return {};
+  nb::gil_scoped_acquire acquire;
+  try {
+    nb::handle(static_cast<PyObject*>(const_cast<void*>(function.get())))();
+    return {};
+  } catch (nb::python_error& error) {
+    return Error(Code::kInternal, "python/callback",
+                 std::string("the callback raised ") + error.what());
+  }
+}
+
 void bind_runtime(nb::module_& module) {
   module.def("forget_runtime", &forget_runtime);
   module.def("wait_for_background", &wait_for_background, nb::call_guard<nb::gil_scoped_release>());

@@ -26,8 +26,13 @@ Json json_of(const std::string& text);
 /// is reported as Python reports what it cannot raise.
 ProgressSink progress_of(const nb::object& function);
 
+/// Calls a Python function without arguments, from any thread; its exception becomes `internal`
+/// (python/callback).
+Result<void> call_back(const std::shared_ptr<const void>& function);
+
 void bind_runtime(nb::module_& module);
 void bind_saves(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
+void bind_helpers(nb::module_& module);
 
 }  // namespace cairn::python

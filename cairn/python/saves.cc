@@ -32,6 +32,8 @@ struct SaveCall {
   std::string extras;
   std::optional<std::uint64_t> chunk_bytes;
   std::optional<std::uint64_t> shard_size;
+  bool write_index = true;
+  nb::object committed;
   nb::object progress;
 };
 
@@ -46,6 +48,7 @@ SaveOptions options_of(const SaveCall& call) {
   options.extras = json_of(call.extras);
   if (call.chunk_bytes) options.chunk_bytes = *call.chunk_bytes;
   if (call.shard_size) options.shard_size = *call.shard_size;
+  options.write_index = call.write_index;
   options.progress = progress_of(call.progress);
   return options;
 }
@@ -65,6 +68,11 @@ SaveHandle begin_save(const SaveCall& call) {
   const auto interrupted = std::make_shared<std::atomic<bool>>(false);
   AsyncSaveOptions options{.save = options_of(call)};
   options.save.guard = unless_interrupted(interrupted);
+  if (!call.committed.is_none()) {
+    options.committed = [function = keep(call.committed)](const SaveReport&) {
+      return call_back(function);
+    };
+  }
   try {
     return apart([trees = std::move(trees), path = call.path, options = std::move(options),
                   where = runtime()] { return save_async(trees, path, options, where); });
@@ -117,15 +125,16 @@ void bind_saves(nb::module_& module) {
          std::string layout, bool compress, nb::object dtype, bool validate,
          std::optional<std::int64_t> step, std::string metadata, std::string extras,
          std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
-         nb::object progress) {
+         bool write_index, nb::object committed, nb::object progress) {
         return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
                            std::move(dtype), validate, step, std::move(metadata), std::move(extras),
-                           chunk_bytes, shard_size, std::move(progress)});
+                           chunk_bytes, shard_size, write_index, std::move(committed),
+                           std::move(progress)});
       },
       nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
       nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
       nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
-      nb::arg("progress").none());
+      nb::arg("write_index") = true, nb::arg("committed") = nb::none(), nb::arg("progress").none());
 }
 
 }  // namespace cairn::python

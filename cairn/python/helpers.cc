@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What cairn.serialization needs beside saves and loads: rules, sizes, names of parts.
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/array/estimate.h"
+#include "cairn/checkpoint/runtime.h"
+#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/format/safetensors/index.h"
+#include "cairn/format/safetensors/parts.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/sharding/partition_rules.h"
+
+namespace cairn::python {
+
+namespace {
+
+namespace safetensors = format::safetensors;
+
+/// Rules whose specs say which rule they are.
+PartitionRules numbered(const std::vector<std::string>& patterns) {
+  std::vector<PartitionRule> rules;
+  for (const std::string& pattern : patterns) {
+    rules.push_back({pattern, PartitionSpec({{std::to_string(rules.size())}})});
+  }
+  return value_of(PartitionRules::make(std::move(rules)));
+}
+
+std::size_t number_of(const PartitionSpec& spec) {
+  const std::string& digits = spec.entries().front().front();
+  std::size_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+std::vector<std::size_t> matching_rules(const std::vector<std::string>& patterns,
+                                        const std::vector<std::string>& keys) {
+  const PartitionRules rules = numbered(patterns);
+  std::vector<RuleLeaf> leaves;
+  for (const std::string& key : keys) leaves.push_back({.key = key});
+  std::vector<std::size_t> matches;
+  for (const PartitionSpec& spec :
+       value_of(match_partition_rules(rules, leaves, {.strict = false}))) {
+    matches.push_back(number_of(spec));
+  }
+  return matches;
+}
+
+using Sizes = std::vector<std::pair<std::string, std::uint64_t>>;
+
+std::vector<safetensors::NamedSize> named(const Sizes& sizes) {
+  std::vector<safetensors::NamedSize> tensors;
+  for (const auto& [name, bytes] : sizes) tensors.push_back({name, bytes});
+  return tensors;
+}
+
+std::optional<std::uint64_t> array_nbytes(const std::string& dtype, const Shape& shape) {
+  const auto known = parse_dtype(dtype);
+  if (!known) return std::nullopt;
+  return value_of(estimate_array_nbytes(*known, shape));
+}
+
+void wait_for_saves_at(const std::string& path) {
+  apart([path, where = runtime()]() -> Result<bool> {
+    wait_for_saves(path, where->rank());
+    return true;
+  });
+}
+
+}  // namespace
+
+void bind_helpers(nb::module_& module) {
+  module.def("matching_rules", &matching_rules, nb::arg("patterns"), nb::arg("keys"));
+  module.def("group_keys_by_shard_size", [](const Sizes& sizes, std::uint64_t max_bytes) {
+    return safetensors::group_keys_by_shard_size(named(sizes), max_bytes);
+  });
+  module.def("optimize_shard_layout", [](const Sizes& sizes, std::uint64_t max_bytes) {
+    return safetensors::optimize_shard_layout(named(sizes), max_bytes);
+  });
+  module.def("derive_base_prefix_from_path", [](const std::string& path) {
+    return safetensors::derive_base_prefix_from_path(path);
+  });
+  module.def("array_nbytes", &array_nbytes, nb::arg("dtype"), nb::arg("shape"));
+  module.def("estimate_available_memory", &estimate_available_memory);
+  module.def("wait_for_saves", &wait_for_saves_at, nb::arg("path"));
+}
+
+}  // namespace cairn::python
