@@ -58,7 +58,8 @@ def test_the_current_directory_is_not_removed(folder, monkeypatch):
             module.remove(".", recursive=True)
 
 
-@pytest.mark.parametrize("pattern", ["*.json", "*", "sub/*", "*/*.json", "**/*.json", "**", "?.json",
+@pytest.mark.parametrize("pattern", ["*.json", "*", "sub/*", "*/*.json", "**/*.json", "**",
+                                     "?.json",
                                      "[ab].json", "{a,b,q}.json", "*.{json,txt}", "no*", "sub/**",
                                      "sub/**/c.json", "x[[]1].txt", "no/*", "{a,sub/a}.json"])
 def test_wildcards(folder, pattern):
@@ -77,7 +78,8 @@ def is_balanced(text):
 
 def test_braces():
     rng = random.Random(3)
-    pieces = ["{", "}", ",", "..", "a", "e", "1", "3", "03", "-2", "\\x", "\\{", "x", "{a,b}", "{1..3}"]
+    pieces = ["{", "}", ",", "..", "a", "e", "1", "3", "03", "-2", "\\x", "\\{", "x", "{a,b}",
+              "{1..3}"]
     for _ in range(3000):
         text = "".join(rng.choice(pieces) for _ in range(rng.randint(0, 7)))
         if not is_balanced(text):

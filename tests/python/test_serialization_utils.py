@@ -34,8 +34,9 @@ def some_state(rng):
 
 def test_names_of_files():
     for path in ["/x/model", "/x/model.safetensors", "/x/model.safetensors.index.json", "",
-                 "/x/model-00001-of-00004.safetensors", "/x/model-00001-of-00004", "a.safetensors.x",
-                 "-00001-of-00002.safetensors", "/x/m-1-of-2.safetensors", "gs://b/m.safetensors",
+                 "/x/model-00001-of-00004.safetensors", "/x/model-00001-of-00004",
+                 "a.safetensors.x", "-00001-of-00002.safetensors",
+                 "/x/m-1-of-2.safetensors", "gs://b/m.safetensors",
                  "/x/m-00001-of-00002-00003-of-00004.safetensors"]:
         assert utils.derive_base_prefix_from_path(path) == \
             reference.derive_base_prefix_from_path(path), path

@@ -41,8 +41,10 @@ def put_dtype(array: Any, dtype: Any) -> Any:
     otherwise, and for None.
 
         >>> import numpy as np
-        >>> put_dtype(np.ones(2, np.float32), "fp16").dtype, put_dtype(np.ones(2, int), "bf16").dtype
-        (dtype('float16'), dtype('int64'))
+        >>> put_dtype(np.ones(2, np.float32), "fp16").dtype
+        dtype('float16')
+        >>> put_dtype(np.ones(2, np.int8), "bf16").dtype
+        dtype('int8')
     """
     wanted = dtype_named(dtype)
     if wanted is None or str(array.dtype) not in _CAST_NAMES:

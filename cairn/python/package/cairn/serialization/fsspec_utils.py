@@ -43,8 +43,8 @@ def should_write_shared_checkpoint_files(path: Any) -> bool:
 
 
 def expand_glob(url: Any) -> Iterator[str]:
-    """Braces ("{a,b}", "{1..3}") and then wildcards. What has no wildcard comes as it is, whether it
-    is there or not; what a wildcard finds comes as a URL, sorted.
+    """Braces ("{a,b}", "{1..3}") and then wildcards. What has no wildcard comes as it is, whether
+    it is there or not; what a wildcard finds comes as a URL, sorted.
 
         >>> list(expand_glob("run-{1..3}/{model,tx}"))[1:4]
         ['run-1/tx', 'run-2/model', 'run-2/tx']
