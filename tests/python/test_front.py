@@ -149,11 +149,18 @@ def test_the_end_of_the_program_waits_for_saves(tmp_path):
 
 
 def test_an_interrupt_ends_the_waiting_and_not_the_save(tmp_path):
-    done = run("import cairn, numpy, os, signal, sys\n"
+    done = run("import cairn, numpy, os, signal, sys, threading\n"
+               "copied = threading.Event()\n"
                "def interrupt(done, total):\n"
-               "    if done == 0: os.kill(os.getpid(), signal.SIGINT)\n"
+               "    if done == total:\n"
+               "        copied.wait()\n"
+               "        os.kill(os.getpid(), signal.SIGINT)\n"
                "try:\n"
-               "    cairn.save({'w': numpy.ones(5_000_000)}, sys.argv[1], progress=interrupt)\n"
+               "    saving = cairn.save_async({'w': numpy.ones(5_000_000)}, sys.argv[1],\n"
+               "                              progress=interrupt)\n"
+               "    copied.set()\n"
+               "    saving.wait()\n"
+               "    signal.pause()\n"
                "except KeyboardInterrupt:\n"
                "    print('interrupted')", tmp_path / "c")
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted\n", "")
