@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import importlib
+import re
 import sys
 from collections import namedtuple
 from typing import Any
@@ -19,6 +20,9 @@ from cairn import _core
 KNOWN_PACKAGES = ("jax", "flax", "optax", "equinox", "chex", "haiku", "penzai")
 
 Children = list[tuple[str | int, Any]]
+
+# What JAX writes around a name in the text of a key: .name, ['name'], [0].
+_NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
 
 def describe(thing: Any) -> tuple[Any, ...] | None:
@@ -62,7 +66,7 @@ def children_of(thing: Any) -> Children | None:
         return list(enumerate(thing))
     flat = _flatten_by_jax(thing)
     if flat is not None:
-        return [(_key_of(path[0]), child) for path, child in flat[0]]
+        return [(key_of(path[0]), child) for path, child in flat[0]]
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
     return None
@@ -78,12 +82,13 @@ def _flatten_by_jax(thing: Any) -> tuple[list[Any], Any] | None:
     return None if is_leaf else (children, treedef)
 
 
-def _key_of(key: Any) -> str | int:
+def key_of(key: Any) -> str | int:
+    """The part of a key path that a key of JAX's trees stands for."""
     for name in ("key", "idx", "name"):
         if hasattr(key, name):
             part = getattr(key, name)
             return part if isinstance(part, (str, int)) else str(part)
-    return str(key)
+    return _NOT_NAME.sub("", str(key))
 
 
 def _kind_of(thing: Any) -> str:
@@ -145,18 +150,23 @@ def like(template: Any, loaded: Any) -> Any:
         return loaded
     values = [like(child, value) for (_, child), (_, value)
               in zip(inside, _in_order(inside, loaded), strict=True)]
-    if isinstance(template, dict) and type(template) is dict:
+    return with_children(template, inside, values)
+
+
+def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
+    """A container of the same kind with other values; `inside` is what children_of() it gives."""
+    if type(container) is dict:
         return {key: value for (key, _), value in zip(inside, values, strict=True)}
-    if isinstance(template, tuple):
-        made = type(template)
-        return made(*values) if hasattr(template, "_fields") else made(values)
-    flat = _flatten_by_jax(template)
+    if isinstance(container, tuple):
+        made = type(container)
+        return made(*values) if hasattr(container, "_fields") else made(values)
+    flat = _flatten_by_jax(container)
     if flat is not None:
         return flat[1].unflatten(_in_jax_order(flat[0], inside, values))
-    if isinstance(template, list):
+    if isinstance(container, list):
         return values
-    return _with_fields(copy.copy(template), [(key, value) for (key, _), value
-                                              in zip(inside, values, strict=True)])
+    return _with_fields(copy.copy(container), [(key, value) for (key, _), value
+                                               in zip(inside, values, strict=True)])
 
 
 def _in_order(inside: Children, loaded: Any) -> Children:
@@ -166,4 +176,4 @@ def _in_order(inside: Children, loaded: Any) -> Children:
 
 def _in_jax_order(flat: list[Any], inside: Children, values: list[Any]) -> list[Any]:
     by_key = {str(key): value for (key, _), value in zip(inside, values, strict=True)}
-    return [by_key[str(_key_of(path[0]))] for path, _ in flat]
+    return [by_key[str(key_of(path[0]))] for path, _ in flat]

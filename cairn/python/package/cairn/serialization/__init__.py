@@ -4,5 +4,6 @@
 from __future__ import annotations
 
 from cairn.serialization import fsspec_utils
+from cairn.serialization.serialization import tree_deserialize_leaves, tree_serialize_leaves
 
-__all__ = ["fsspec_utils"]
+__all__ = ["fsspec_utils", "tree_deserialize_leaves", "tree_serialize_leaves"]

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Saves on their way, for whoever wants to wait for all of them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from cairn import _core
+
+
+class SaveTracker:
+    """What `manager=` may be instead of JAX's GlobalAsyncCheckpointManager. Each error is raised
+    once, by the first call that sees it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._handles: list[_core.SaveHandle] = []
+
+    def add_save(self, handle: _core.SaveHandle) -> None:
+        with self._lock:
+            self._handles.append(handle)
+
+    def check_for_errors(self) -> None:
+        """Raises the error of a save that has failed; waits for nothing."""
+        self._raise_errors(_core.SaveHandle.done)
+
+    def wait_until_finished(self) -> None:
+        """Until all saves are durable and visible."""
+        self._raise_errors(lambda handle: True)
+
+    def _raise_errors(self, is_due: Callable[[_core.SaveHandle], bool]) -> None:
+        with self._lock:
+            due = [handle for handle in self._handles if is_due(handle)]
+        for handle in due:
+            try:
+                handle.wait()
+            finally:
+                if handle.done():
+                    self._forget(handle)
+
+    def _forget(self, handle: _core.SaveHandle) -> None:
+        with self._lock:
+            self._handles = [other for other in self._handles if other is not handle]

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where arrays of a load are to go: the caller's shardings and rules, by key."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from cairn import _core
+from cairn._errors import error_of
+from cairn._nodes import children_of
+
+Rules = Sequence[tuple[str, Any]]
+
+
+class Wishes:
+    """A sharding of JAX, a function, or nothing for each key."""
+
+    def __init__(self, keys: Sequence[str], mesh: Any, shardings: Any, rules: Rules | None):
+        self._mesh = mesh
+        given = _by_key(shardings, keys)
+        self._wanted = {key: self._placed(given[key]) for key in keys
+                        if given.get(key) is not None}
+        rest = [key for key in keys if key not in self._wanted]
+        if rules is not None:
+            self._wanted.update(self._by_rules(rest, rules))
+        elif mesh is not None and rest:
+            self._spread(rest)
+
+    def sharding(self, key: str) -> Any:
+        wish = self._wanted.get(key)
+        return None if callable(wish) else wish
+
+    def function(self, key: str) -> Any:
+        wish = self._wanted.get(key)
+        return wish if callable(wish) else None
+
+    def _placed(self, wish: Any) -> Any:
+        jax = sys.modules.get("jax")
+        if jax is None or not isinstance(wish, jax.sharding.PartitionSpec):
+            return wish
+        return self._on_mesh(wish)
+
+    def _on_mesh(self, spec: Any) -> Any:
+        import jax
+        if self._mesh is None:
+            raise error_of("invalid_argument", "load/no-mesh", "",
+                           "specs and rules say nothing without a mesh")
+        return jax.sharding.NamedSharding(self._mesh, spec)
+
+    def _by_rules(self, keys: list[str], rules: Rules) -> dict[str, Any]:
+        names = ["/".join(_core.parse_key(key)) for key in keys]
+        matches = _core.matching_rules([pattern for pattern, _ in rules], names)
+        return {key: self._on_mesh(rules[match][1])
+                for key, match in zip(keys, matches, strict=True)}
+
+    def _spread(self, keys: list[str]) -> None:
+        """On every device, which is refused where there is more than one way to spread."""
+        if len(self._mesh.axis_names) > 1:
+            raise error_of("invalid_argument", "load/no-sharding", "",
+                           f"No sharding specified for {', '.join(map(repr, keys))} on multi-axis "
+                           "mesh. Provide 'shardings' or 'partition_rules'.")
+        import jax
+        make_spec: Any = jax.sharding.PartitionSpec  # JAX has no types for it
+        self._wanted.update(dict.fromkeys(keys, self._on_mesh(make_spec())))
+
+
+def _by_key(shardings: Any, keys: Sequence[str]) -> dict[str, Any]:
+    """From one for all, a dict by dotted keys, or a tree."""
+    if shardings is None:
+        return {}
+    flat = dict(_leaves(shardings, ()))
+    if () in flat:
+        return dict.fromkeys(keys, flat[()])
+    return {name: wish for parts, wish in flat.items()
+            for name in (".".join(parts), _core.key_text(parts))}
+
+
+def _leaves(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    jax = sys.modules.get("jax")
+    is_spec = jax is not None and isinstance(tree, jax.sharding.PartitionSpec)
+    children = None if is_spec else \
+        list(tree.items()) if isinstance(tree, Mapping) else children_of(tree)
+    if children is None:
+        yield above, tree
+        return
+    for key, child in children:
+        parts = map(str, key) if isinstance(key, tuple) else [str(key)]
+        yield from _leaves(child, (*above, *parts))

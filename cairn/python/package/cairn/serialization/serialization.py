@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees of arrays as zarr v2 directories with an index, both ways."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from cairn import _core
+from cairn._errors import error_of
+from cairn._nodes import children_of, key_of, with_children
+from cairn.serialization import fsspec_utils
+from cairn.serialization._dicts import put
+from cairn.serialization._wishes import Rules, Wishes
+from cairn.serialization.fsspec_utils import local_path
+from cairn.serialization.sharding_utils import match_partition_rules
+
+__all__ = ["fsspec_utils", "is_array_like", "join_key", "leaf_key_paths", "match_partition_rules",
+           "tree_deserialize_leaves", "tree_serialize_leaves"]
+
+# Seconds; what programs give to a GlobalAsyncCheckpointManager that they make themselves.
+GLOBAL_CHECKPOINT_TIMEOUT = int(os.environ.get("GLOBAL_CHECKPOINT_TIMEOUT", "400"))
+
+Parts = tuple[str, ...]
+
+
+def is_array_like(x: Any) -> bool:
+    """Has it a shape and a dtype?"""
+    return hasattr(x, "shape") and hasattr(x, "dtype")
+
+
+def join_key(prefix: str | None, k: str | None) -> str:
+    """With a dot; either may be empty.
+
+        >>> join_key("model", "w"), join_key(None, "w"), join_key("model", "")
+        ('model.w', 'w', 'model')
+    """
+    return ".".join(part for part in (prefix, k) if part)
+
+
+def leaf_key_paths(pytree: Any, prefix: str | None = "", *,
+                   is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The same tree with the dotted key path of each leaf in its place.
+
+        >>> leaf_key_paths({"a.b": 1, "layers": [2, 3]}, "model")
+        {'a.b': 'model.a%2Eb', 'layers': ['model.layers.0', 'model.layers.1']}
+
+    Where JAX is imported its registry says what a tree is. A dot or slash inside of a key is
+    encoded, so that no two leaves have one path.
+    """
+    def text(parts: Sequence[str]) -> str:
+        return join_key(prefix, _core.key_text(parts) if parts else "")
+
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return _paths_in(pytree, (), text, is_leaf)
+    found, treedef = jax.tree_util.tree_flatten_with_path(pytree, is_leaf=is_leaf)
+    return treedef.unflatten([text([str(key_of(key)) for key in path]) for path, _ in found])
+
+
+def _paths_in(tree: Any, above: Parts, text: Callable[[Parts], str],
+              is_leaf: Callable[[Any], bool] | None) -> Any:
+    is_wanted = is_leaf is not None and is_leaf(tree)
+    children = None if is_wanted else children_of(tree)
+    if children is None:
+        return None if tree is None and not is_wanted else text(above)
+    return with_children(tree, children, [_paths_in(child, (*above, str(key)), text, is_leaf)
+                                          for key, child in children])
+
+
+def tree_serialize_leaves(checkpoint_dir: Any, pytree: Any, manager: Any = None, *,
+                          prefix: str | None = None,
+                          commit_callback: Callable[[], object] | None = None,
+                          write_index: bool = True) -> None:
+    """Saves a tree into a directory, which keeps what else is in it: other prefixes, other files.
+
+    The array at `a.b` lies in `<checkpoint_dir>/<prefix>/a/b`. Leaves that are no arrays are kept
+    too. What is in the arrays at the call is what is saved.
+
+    Args:
+        manager: JAX's GlobalAsyncCheckpointManager, or a SaveTracker: the call returns as soon as
+            the arrays may be changed, and `wait_until_finished` and `check_for_errors` of the
+            manager cover the save. None: the call returns when all is durable.
+        commit_callback: called once, when the checkpoint is durable and visible.
+        write_index: `tensorstore_index.json`, by which other programs find the arrays.
+    """
+    def begin(committed: Callable[[], object] | None = None) -> _core.SaveHandle:
+        return _core.begin_save([(prefix or "", pytree)], local_path(checkpoint_dir),
+                                layout="zarr2", compress=False, dtype=None, validate=False,
+                                step=None, metadata="", extras="", chunk_bytes=None,
+                                shard_size=None, write_index=write_index, committed=committed,
+                                progress=None)
+
+    if manager is None:
+        begin().wait()
+        if commit_callback is not None:
+            commit_callback()
+    elif hasattr(manager, "add_save"):
+        manager.check_for_errors()
+        manager.add_save(begin(commit_callback))
+    elif hasattr(manager, "serialize_with_paths"):
+        manager.wait_until_finished()
+        _hand_to_jax(manager, begin(), commit_callback)
+    else:
+        raise TypeError(f"no manager of saves: {manager!r}")
+
+
+def _hand_to_jax(manager: Any, handle: _core.SaveHandle,
+                 commit_callback: Callable[[], object] | None) -> None:
+    """Lets JAX's manager commit a save without arrays; what it waits for is ours."""
+    def committed() -> None:
+        handle.wait()
+        if commit_callback is not None:
+            commit_callback()
+
+    manager.serialize_with_paths([], [], on_commit_callback=committed)
+
+
+def tree_deserialize_leaves(checkpoint_dir: Any, mesh: Any, manager: Any = None, *,
+                            prefix: str | None = None, partition_rules: Rules | None = None,
+                            shardings: Any = None,
+                            callback: Callable[[Any, str], Any] | None = None,
+                            chunk_size: int | None = None) -> dict[str, Any]:
+    """Loads a tree as nested dicts with texts as keys.
+
+    Args:
+        mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every device,
+            which is refused on a mesh of several axes, with every such leaf. None: arrays of NumPy,
+            unless `shardings` say otherwise.
+        manager: taken for the sake of old programs. Saves of ours are waited for in any case.
+        prefix: which tree; needed where there are several.
+        partition_rules: pairs of a regular expression, searched in the key path with slashes, and a
+            PartitionSpec. The first that is found counts.
+        shardings: shardings, specs, or functions of an array, in a tree or by dotted key.
+        callback: gets each array and its key, without the prefix, in the order of leaves; what it
+            returns is put into the tree.
+        chunk_size: so many arrays are read at a time; the next when these have been handed on.
+    """
+    tree = _SavedTree(local_path(checkpoint_dir), prefix)
+    wishes = Wishes(list(tree.parts), mesh, shardings, partition_rules)
+    result: dict[str, Any] = {}
+    for parts, value in tree.values:
+        put(result, parts, value)
+    for key, array in tree.arrays(wishes, chunk_size or len(tree.parts)):
+        function = wishes.function(key)
+        array = array if function is None else function(array)
+        array = array if callback is None else callback(array, key)
+        put(result, tree.shown[key], array)
+    return result
+
+
+class _SavedTree:
+    """One tree of a checkpoint, with the keys under which it is shown."""
+
+    def __init__(self, path: str, prefix: str | None):
+        self._opened = _core.Opened(path)
+        found = {name: (leaves, values) for name, leaves, values in self._opened.prefixes()}
+        self._name = _choose(list(found), prefix)
+        leaves, self._values = found[self._name]
+        # An index without prefixes has them in its paths.
+        hidden = prefix if prefix and prefix != self._name else None
+        self.parts: dict[str, Parts] = {}
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.shown: dict[str, Parts] = {}
+        for stored, _, _, shape, _ in leaves:
+            parts = tuple(stored)
+            shown = parts[1:] if hidden and len(parts) > 1 and parts[0] == hidden else parts
+            key = _core.key_text(shown) if shown else self._name
+            self.parts[key], self.shapes[key], self.shown[key] = parts, shape, shown or (key,)
+
+    @property
+    def values(self) -> list[tuple[Parts, Any]]:
+        return [(tuple(parts), value) for parts, _, value in self._values if parts]
+
+    def arrays(self, wishes: Wishes, count: int) -> Iterator[tuple[str, Any]]:
+        keys = list(self.parts)
+        for begin in range(0, len(keys), max(count, 1)):
+            batch = keys[begin:begin + count]
+            read = self._read(batch, wishes)
+            for key in batch:
+                yield key, read.pop(self.parts[key])
+
+    def _read(self, keys: list[str], wishes: Wishes) -> dict[Parts, Any]:
+        by_parts = {self.parts[key]: key for key in keys}
+        read: dict[Parts, Any] = {}
+
+        def place(parts: list[str], dtype: str, shape: tuple[int, ...],
+                  shards: list[tuple[int, Any]]) -> None:
+            key = by_parts[tuple(parts)]
+            read[tuple(parts)] = _made(wishes.sharding(key), wishes.function(key), shape, shards)
+
+        self._opened.load(self._name, [self.parts[key] for key in keys],
+                          [(self.parts[key], _core_sharding(sharding, self.shapes[key]))
+                           for key in keys if (sharding := wishes.sharding(key)) is not None],
+                          place)
+        return read
+
+
+def _core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
+    from cairn import _jax
+    return _jax.core_sharding(sharding, shape)
+
+
+def _made(sharding: Any, function: Any, shape: tuple[int, ...],
+          shards: list[tuple[int, Any]]) -> Any:
+    if sharding is not None:
+        from cairn import _jax
+        return _jax.place(sharding, shape, shards)
+    jax = sys.modules.get("jax")
+    array = shards[0][1]
+    return array if jax is None or function is None else jax.numpy.asarray(array)
+
+
+def _choose(names: list[str], prefix: str | None) -> str:
+    if prefix and prefix in names:
+        return prefix
+    if names == [""] or (not prefix and "" in names):
+        return ""
+    shown = [name or "(no prefix)" for name in names]
+    if prefix:
+        raise error_of("not_found", "load/prefix-missing", "",
+                       f"Prefix '{prefix}' not found. Available: {shown}")
+    if len(names) == 1:
+        return names[0]
+    raise error_of("invalid_argument", "load/prefix-ambiguous", "",
+                   f"No prefix specified. Available prefixes: {shown}")
