@@ -33,8 +33,7 @@ Json mark_members(const Json& extras, const Json& metrics) {
   Json::Object members;
   if (extras.object() != nullptr) {
     for (const auto& [name, value] : *extras.object()) {
-      if (name != "step" && name != "timestamp" && name != "is_temporary" && name != "metrics")
-        members.emplace_back(name, value);
+      if (name != "metrics") members.emplace_back(name, value);
     }
   }
   if (metrics.object() != nullptr) members.emplace_back("metrics", metrics);
