@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from cairn.serialization import fsspec_utils
+from cairn.serialization.base_manager import CheckpointManager
 from cairn.serialization.serialization import tree_deserialize_leaves, tree_serialize_leaves
 
-__all__ = ["fsspec_utils", "tree_deserialize_leaves", "tree_serialize_leaves"]
+__all__ = ["CheckpointManager", "fsspec_utils", "tree_deserialize_leaves", "tree_serialize_leaves"]

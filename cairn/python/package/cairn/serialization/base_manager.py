@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Trees in safetensors files, by one process."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from cairn import _core
+from cairn._dtypes import numpy_dtype
+from cairn._errors import error_of
+from cairn._log import logger
+from cairn._placements import leaves_of
+from cairn.serialization._dicts import by_text, flatten_dict, put, unflatten_dict
+from cairn.serialization.fsspec_utils import (
+    local_path,
+    path_text,
+    should_write_shared_checkpoint_files,
+)
+from cairn.serialization.utils import (
+    apply_gather_functions,
+    derive_base_prefix_from_path,
+    estimate_array_nbytes,
+    group_keys_by_shard_size,
+    index_filename,
+    is_flatten,
+    is_gcs_path,
+    parse_gcs_path,
+    put_dtype,
+    read_process_array,
+    shard_filename,
+    to_host,
+)
+
+__all__ = ["ALLOWED_DATA_TYPES", "CheckpointManager", "derive_base_prefix_from_path",
+           "estimate_array_nbytes", "flatten_dict", "group_keys_by_shard_size", "index_filename",
+           "is_flatten", "is_gcs_path", "parse_gcs_path", "put_dtype", "shard_filename",
+           "unflatten_dict"]
+
+_MAX_HEADER = 100_000_000  # bytes; what the format allows
+
+
+class _DTypeList(Sequence[Any]):
+    """Types made when they are asked for: some need ml_dtypes."""
+
+    _names = ("int4", "int8", "int16", "int32", "int64", "uint4", "uint8", "uint16", "uint32",
+              "uint64", "float16", "float32", "float64", "bfloat16")
+
+    def __getitem__(self, at: Any) -> Any:
+        names = self._names[at]
+        return numpy_dtype(names) if isinstance(names, str) else [*map(numpy_dtype, names)]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+ALLOWED_DATA_TYPES: Sequence[Any] = _DTypeList()
+
+
+class CheckpointManager:
+    """Saves and loads trees as safetensors, one file or several parts with an index.
+
+        >>> import numpy as np, tempfile
+        >>> path = tempfile.mkdtemp() + "/model"
+        >>> index = CheckpointManager.save_checkpoint({"w": np.ones(2)}, path, None)
+        >>> os.path.basename(index)
+        'model.safetensors.index.json'
+        >>> float(CheckpointManager.load_checkpoint(path)[0]["w"].sum())
+        2.0
+    """
+
+    def __init__(self, checkpoint_dir: Any, enable: bool | None = None, float_dtype: Any = None,
+                 save_optimizer_state: bool = True, verbose: bool = False,
+                 gcs_bucket: str | None = None, gcs_credentials_path: str | None = None):
+        self.checkpoint_dir = checkpoint_dir
+        self.enable = enable
+        self.float_dtype = float_dtype
+        self.save_optimizer_state = save_optimizer_state
+        self.verbose = verbose
+        self.gcs_bucket = gcs_bucket
+        self.gcs_client: Any = \
+            self.create_gcs_client(gcs_credentials_path) if gcs_bucket else None
+
+    @staticmethod
+    def create_gcs_client(gcs_credentials_path: str | None = None) -> Any:
+        """A client of google-cloud-storage, which has to be installed."""
+        storage = _needed("google.cloud.storage", "google-cloud-storage")
+        if not gcs_credentials_path:
+            return storage.Client()
+        account = _needed("google.oauth2.service_account", "google-auth")
+        return storage.Client(
+            credentials=account.Credentials.from_service_account_file(gcs_credentials_path))
+
+    @classmethod
+    def save_checkpoint(cls, tree: Any, path: Any, mesh: Any,
+                        gather_fns: Mapping[Any, Any] | bool | None = None,
+                        float_dtype: Any = None, verbose: bool = True,
+                        mismatch_allowed: bool = True,
+                        metadata: Mapping[str, str] | None = None, enable: bool | None = None,
+                        shard_size_gb: float | None = 5.00, write_index_file: bool = True) -> Any:
+        """Saves a tree and returns the path by which it is loaded.
+
+        The parts are `<base>-00001-of-0000N.safetensors`, and the index beside them says which
+        holds what. An index that was there is gone before the first part is replaced, and the new
+        one comes last: nobody ever sees parts of two saves as one checkpoint.
+
+        Args:
+            path: `<base>`, or `<base>.safetensors`.
+            mesh: arrays of JAX are brought onto all of it; None: they stay where they are.
+            gather_fns: what brings each leaf to the host, by key; True: all.
+            float_dtype: floats are cast to it. None: they are saved as they are.
+            mismatch_allowed: leaves may have no function in `gather_fns`.
+            metadata: texts by name.
+            enable: False writes nothing; None: the first process saves.
+            shard_size_gb: the largest part, in GiB. None or 0: one file at `path`.
+            write_index_file: False leaves the parts without an index.
+        """
+        is_wanted = should_write_shared_checkpoint_files(path) if enable is None else enable
+        if not is_wanted or path_text(path).startswith("/dev/null"):
+            return "/dev/null"
+        state = {key: to_host(leaf, float_dtype, mesh) for key, leaf in apply_gather_functions(
+            _flat(tree), gather_fns, mismatch_allowed, verbose).items()}
+        target = local_path(path)
+        if not shard_size_gb or shard_size_gb < 0:
+            _write(state, target, metadata)
+            return path
+        return _write_parts(state, derive_base_prefix_from_path(target), metadata,
+                            int(shard_size_gb * (1 << 30)), write_index_file)
+
+    @staticmethod
+    def load_checkpoint(path: Any, shard_fns: Mapping[Any, Any] | None = None,
+                        verbose: bool = False, mismatch_allowed: bool = True,
+                        callback: Callable[[Any, str], Any] | None = None, dtype: Any = None,
+                        gcs_client: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The tree as nested dicts, and the metadata. Arrays are JAX's where JAX is imported.
+
+        Args:
+            path: a file, an index, or what the names of both begin with.
+            shard_fns: what is made of each array, by key.
+            mismatch_allowed: arrays may have no function in `shard_fns`.
+            callback: gets each array and its key; what it returns is put into the tree.
+            dtype: floats are cast to it, last of all.
+            gcs_client: taken for the sake of old programs; `gs://` is refused.
+        """
+        target = local_path(path)
+        index = index_filename(derive_base_prefix_from_path(target))
+        functions = by_text(shard_fns) if shard_fns else None
+        source = _Tensors(index if os.path.exists(index) else target)
+        tree: dict[str, Any] = {}
+        mismatches = 0
+        for key, parts in source.keys():
+            _, tensor, missing = read_process_array(key, functions, mismatch_allowed, source,
+                                                    callback, dtype)
+            mismatches += missing
+            put(tree, parts, tensor)
+        if verbose:
+            logger.info("loaded %s; %d arrays had no function", path, mismatches)
+        return tree, source.metadata
+
+    def save_state_to_gcs_msgpack(self, tree: Any, gcs_path: str,
+                                  gather_fns: Mapping[Any, Any] | None = None,
+                                  float_dtype: Any = None, verbose: bool = False,
+                                  mismatch_allowed: bool = True) -> None:
+        """One object in a bucket, a stream of pairs of key and value. Needs a bucket at
+        construction, and msgpack and flax installed."""
+        packer = _needed("msgpack", "msgpack").Packer()
+        to_bytes = _needed("flax.serialization", "flax").to_bytes
+        state = apply_gather_functions(_flat(tree), gather_fns, mismatch_allowed, verbose)
+        buffer = io.BytesIO()
+        for key, value in state.items():
+            cast = put_dtype(value, float_dtype) if hasattr(value, "dtype") else value
+            buffer.write(packer.pack((_core.parse_key(key), to_bytes(cast))))
+        buffer.seek(0)
+        self._blob(gcs_path).upload_from_file(buffer, content_type="application/octet-stream")
+
+    def load_state_from_gcs_msgpack(self, gcs_path: str, verbose: bool = False) -> dict[Any, Any]:
+        """What save_state_to_gcs_msgpack() saved, as nested dicts."""
+        msgpack = _needed("msgpack", "msgpack")
+        from_bytes = _needed("flax.serialization", "flax").from_bytes
+        buffer = io.BytesIO()
+        self._blob(gcs_path).download_to_file(buffer)
+        buffer.seek(0)
+        tree: dict[Any, Any] = {}
+        for key, value in msgpack.Unpacker(buffer, raw=False):
+            put(tree, key, from_bytes(None, value))
+        if verbose:
+            logger.info("loaded %s", gcs_path)
+        return tree
+
+    def _blob(self, gcs_path: str) -> Any:
+        if self.gcs_client is None:
+            raise ValueError("GCS client not initialized: construct the manager with gcs_bucket")
+        bucket, name = parse_gcs_path(gcs_path)
+        return self.gcs_client.bucket(bucket).blob(name)
+
+
+class _Tensors:
+    """The tensors of a file, or of an index and its parts."""
+
+    def __init__(self, path: str):
+        self._opened = _core.Opened(path)
+        self._leaves = {leaf[4]: (n, leaf) for n, leaf in enumerate(self._opened.prefixes()[0][1])}
+        self.metadata = _metadata_of(path)
+
+    def keys(self) -> Iterator[tuple[str, list[str]]]:
+        """Names with the parts that they are made of."""
+        for name, (_, (parts, _, _, _, _)) in self._leaves.items():
+            yield name, parts if len(parts) > 1 else _parts_of(name)
+
+    def get_tensor(self, name: str) -> Any:
+        number, (_, _, _, shape, _) = self._leaves[name]
+        array = self._opened.read(0, number, [(0, size) for size in shape])
+        jax = sys.modules.get("jax")
+        return array if jax is None else jax.numpy.asarray(array)
+
+
+def _flat(tree: Any) -> dict[str, Any]:
+    """Arrays by the names that they get; numbers become arrays. ValueError with all others."""
+    leaves = by_text(tree) if isinstance(tree, Mapping) and is_flatten(tree) else \
+        {_name_of(parts): leaf for parts, leaf in leaves_of(tree)}
+    numbers = (int, float, complex, NoneType)
+    wrong = [key for key, leaf in leaves.items()
+             if not hasattr(leaf, "dtype") and not isinstance(leaf, numbers)]
+    if wrong:
+        raise error_of("invalid_argument", "python/unsupported-leaf", "",
+                       f"safetensors holds arrays and numbers alone, not {', '.join(wrong)}")
+    return {key: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
+            for key, leaf in leaves.items() if leaf is not None}
+
+
+def _name_of(parts: Sequence[str]) -> str:
+    """A flat dict has names already."""
+    if len(parts) == 1 and _is_name(parts[0]):
+        return parts[0]
+    return _core.key_text(parts)
+
+
+def _is_name(text: str) -> bool:
+    try:
+        return bool(_core.parse_key(text))
+    except ValueError:
+        return False
+
+
+def _parts_of(name: str) -> list[str]:
+    return _core.parse_key(name) if _is_name(name) else name.split(".")
+
+
+def _write(state: Mapping[str, Any], path: str, metadata: Mapping[str, str] | None) -> None:
+    tree: dict[str, Any] = {}
+    for key, leaf in state.items():
+        put(tree, _core.parse_key(key), leaf)
+    _core.begin_save([("", tree)], path, layout="safetensors",
+                     compress=False, dtype=None, validate=False, step=None,
+                     metadata=json.dumps(metadata or {}), extras="", chunk_bytes=None,
+                     shard_size=None, progress=None).wait()
+
+
+def _write_parts(state: Mapping[str, Any], base: str, metadata: Mapping[str, str] | None,
+                 max_bytes: int, write_index_file: bool) -> str:
+    groups = group_keys_by_shard_size(state, max_bytes)
+    index = index_filename(base)
+    if os.path.lexists(index):
+        os.remove(index)
+        _sync_folder(index)
+    weight_map: dict[str, str] = {}
+    for number, keys in enumerate(groups, start=1):
+        part = shard_filename(base, number, len(groups))
+        _write({key: state[key] for key in keys}, part, metadata)
+        weight_map.update(dict.fromkeys(keys, os.path.basename(part)))
+    if write_index_file:
+        _replace(index, json.dumps({"metadata": metadata or {}, "weight_map": weight_map}))
+    return index
+
+
+def _replace(path: str, text: str) -> None:
+    """Whole or not at all, and durable."""
+    aside = f"{path}.{uuid.uuid4().hex}"
+    try:
+        with open(aside, "x", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    finally:
+        if os.path.exists(aside):
+            os.unlink(aside)
+    _sync_folder(path)
+
+
+def _sync_folder(path: str) -> None:
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _metadata_of(path: str) -> dict[str, Any]:
+    """The user's, of an index or of a file."""
+    if path.endswith(".json"):
+        with open(path, encoding="utf-8") as file:
+            return dict(json.load(file).get("metadata") or {})
+    with open(path, "rb") as raw:
+        size = int.from_bytes(raw.read(8), "little")
+        header = json.loads(raw.read(min(size, _MAX_HEADER)))
+    found = dict(header.get("__metadata__") or {})
+    if "cairn" not in found:
+        return found
+    return dict(json.loads(found["cairn"]).get("metadata") or {})
+
+
+def _needed(module: str, package: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise error_of("unimplemented", "python/not-installed", "",
+                       f"this needs {package}: pip install {package}") from None
