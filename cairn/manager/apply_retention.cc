@@ -101,6 +101,8 @@ Result<std::vector<Verdict>> apply_retention(const std::string& base,
   CAIRN_TRY_ASSIGN(const auto entries, survey_run(base, room || options.sizes, runtime));
   std::uint64_t available = 0;
   if (rules.min_free_bytes) {
+    // What is only waiting to be deleted takes up space that need not be made.
+    if (!options.dry_run) CAIRN_TRY(empty_trash(base, runtime));
     CAIRN_TRY_ASSIGN(available, free_bytes(base, runtime));
   }
   auto verdicts = plan_retention(entries, rules, available);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cairn/checkpoint/commit/attempts.h"
+#include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/manager/locked_checkpoint.h"
 #include "cairn/manager/own_files.h"
@@ -85,7 +86,7 @@ Result<void> clean_child(const Directory& run, const std::string& name, const Co
   CAIRN_TRY(disarm_mark(held->dest));
   CAIRN_TRY(recover_locked(held->dest));
   CAIRN_TRY_ASSIGN(const bool empty, is_empty(held->dest));
-  return empty ? move_to_trash(run, name) : Result<void>();
+  return empty ? bury(run, name, new_id()) : Result<void>();
 }
 
 Result<void> clean_run(const Directory& run, const CommitGuard& guard, Clock& clock) {

@@ -84,12 +84,4 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                         *std::move(dest_lock)});
 }
 
-Result<void> move_to_trash(const Directory& base, const std::string& name) {
-  const std::string trash(kTrashName);
-  CAIRN_TRY(base.make(trash));
-  CAIRN_TRY(base.rename(name, trash + "/" + new_id()));
-  CAIRN_TRY(base.sync(trash));
-  return base.sync();
-}
-
 }  // namespace cairn::inline manager

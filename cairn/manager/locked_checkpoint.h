@@ -38,7 +38,4 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                                         const std::string& name,
                                                         const CommitGuard& guard, Clock& clock);
 
-/// The locked directory becomes <base>/.cairn-trash/<new id>: gone, durably.
-Result<void> move_to_trash(const Directory& base, const std::string& name);
-
 }  // namespace cairn::inline manager

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/checkpoint/commit/attempts.h"
+#include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/commit/take_out.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/manager/locked_checkpoint.h"
@@ -59,7 +60,7 @@ Result<Removal> remove_locked(const Directory& base, const std::string& name, co
                              dest.path(), own.shared ? std::string(kIndexName) : own.other));
   }
   if (alone || options.with_other_files) {
-    CAIRN_TRY(move_to_trash(base, name));
+    CAIRN_TRY(bury(base, name, new_id()));
     return Removal::kRemoved;
   }
   CAIRN_TRY(recover_locked(dest));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Removals and cleaning over a disk that loses what was not made durable: cut off after every
 // operation, with every operation failing, and with somebody else in between.
+#include <algorithm>
 #include <cerrno>
 #include <functional>
+#include <optional>
 
 #include <gtest/gtest.h>
 
@@ -120,29 +122,51 @@ class RemovalCrash : public ::testing::TestWithParam<bool> {
     EXPECT_EQ(found(left, when + ", saved again"), Steps({3, 2, 1}));
   }
 
+  using Operation = LossyFileSystem::Operation;
+  std::vector<Operation> operations_of_a_removal() const {
+    const auto copy = base_.after_power_cut();
+    const auto before = static_cast<std::ptrdiff_t>(copy->operations().size());
+    must(remove(*copy));
+    auto operations = copy->operations();
+    operations.erase(operations.begin(), operations.begin() + before);
+    return operations;
+  }
+
+  void cut_off_anywhere(std::optional<std::size_t> full_at) const {
+    bool done = false;
+    for (std::size_t n = 0; !done; ++n) {
+      const auto disk = base_.after_power_cut();
+      if (full_at) disk->fail_at(*full_at, ENOSPC);
+      disk->crash_after(n);
+      done = remove(*disk).has_value();
+      const std::string when = "cut off after operation " + std::to_string(n);
+      check(*disk->after_power_cut(), done, when);
+      check(*disk->after_kill(), done, when + " (kill)");
+      for (const std::uint64_t seed : {1u, 2u, 3u})
+        check(*disk->after_power_cut(seed * 1000 + n), done, when + ", a part of it");
+      ASSERT_FALSE(HasFailure());
+    }
+  }
+
   LossyFileSystem base_;
 };
 
-TEST_P(RemovalCrash, CutOffAnywhereItIsWholeOrGone) {
-  bool done = false;
-  for (std::size_t n = 0; !done; ++n) {
-    const auto disk = base_.after_power_cut();
-    disk->crash_after(n);
-    done = remove(*disk).has_value();
-    const std::string when = "cut off after operation " + std::to_string(n);
-    check(*disk->after_power_cut(), done, when);
-    check(*disk->after_kill(), done, when + " (kill)");
-    for (const std::uint64_t seed : {1u, 2u, 3u})
-      check(*disk->after_power_cut(seed * 1000 + n), done, when + ", a part of it");
-    ASSERT_FALSE(HasFailure());
-  }
+TEST_P(RemovalCrash, CutOffAnywhereItIsWholeOrGone) { cut_off_anywhere({}); }
+
+TEST_P(RemovalCrash, OnADiskTooFullForATrashTooIfAllOfItIsOurs) {
+  const auto operations = operations_of_a_removal();
+  const auto made = std::ranges::find(operations, "make-directory", &Operation::name);
+  ASSERT_NE(made, operations.end());
+  const auto index = static_cast<std::size_t>(made - operations.begin());
+  if (!GetParam()) return cut_off_anywhere(index);
+  const auto disk = base_.after_power_cut();
+  disk->fail_at(index, ENOSPC);
+  EXPECT_EQ(testing::reason(remove(*disk)), "storage/no-space");
+  EXPECT_EQ(found(*disk, "full"), Steps({3, 2, 1}));
 }
 
 TEST_P(RemovalCrash, AFailingOperationLeavesItWholeOrGone) {
-  const auto copy = base_.after_power_cut();
-  const std::size_t before = copy->operations().size();
-  must(remove(*copy));
-  const std::size_t operations = copy->operations().size() - before;
+  const std::size_t operations = operations_of_a_removal().size();
   for (const int error : {EIO, ENOSPC, EACCES, EROFS, EXDEV}) {
     for (std::size_t n = 0; n < operations; ++n) {
       const auto disk = base_.after_power_cut();

@@ -68,8 +68,9 @@ std::vector<Verdict> plan_retention(const std::vector<RetentionEntry>& entries,
 Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool sizes,
                                                Runtime& runtime);
 
-/// Surveys, plans, and removes unless `dry_run`; the bytes are left to empty_trash(). One that
-/// cannot be removed now stays, with the problem as its reason.
+/// Surveys, plans, and removes unless `dry_run`; the bytes are left to empty_trash(), which is
+/// called before where a rule asks for free space. One that cannot be removed now stays, with the
+/// problem as its reason.
 struct RetentionOptions {
   RetentionRules rules = {};
   bool dry_run = false;

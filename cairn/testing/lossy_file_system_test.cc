@@ -189,7 +189,7 @@ TEST(LossyFileSystem, CountsOperationsAndFailsTheOneAskedFor) {
   fs.fail_at(1, ENOSPC);
   fs.fail_at(3, EIO);
   const auto file = must(fs.open(nullptr, "/a", kNew));
-  EXPECT_EQ(reason(file->write_at(0, as_bytes("abcd"))), "fs/no-space");
+  EXPECT_EQ(reason(file->write_at(0, as_bytes("abcd"))), "storage/no-space");
   EXPECT_EQ(fs.snapshot(), (Snapshot{{"/a", "ab"}}));
   must(file->write_at(0, as_bytes("abcd")));
   EXPECT_EQ(reason(file->sync()), "fs/io");

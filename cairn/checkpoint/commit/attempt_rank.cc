@@ -93,8 +93,7 @@ class FileAttemptRank final : public AttemptRank {
       return dest_.rename(name + ".tmp", name);
     }();
     // On a full disk there is still room in the file that says the phase.
-    if (!done && report.failure)
-      return phase_->enter(std::string(kFailedPhase) + report.failure->to_string());
+    if (!done && report.failure) return tell_in_phase(*report.failure);
     return done;
   }
 
@@ -148,8 +147,12 @@ class FileAttemptRank final : public AttemptRank {
         if (leader_is_dead()) {
           CAIRN_TRY_ASSIGN(const auto just_now, look_for_outcome());
           if (just_now) return *just_now ? make_durable() : *just_now;
-          return abandon(Error(Code::kCancelled, "ranks/died",
-                               fmt::format("rank 0 died in phase '{}'", sighting_of(0).phase)));
+          const std::string phase = sighting_of(0).phase;
+          return abandon(
+              is_failure(phase)
+                  ? Error(Code::kCancelled, "ranks/failed", phase.substr(kFailedPhase.size()))
+                  : Error(Code::kCancelled, "ranks/died",
+                          fmt::format("rank 0 died in phase '{}'", phase)));
         }
         look_after = clock_.monotonic() + kLookAfter;
       }
@@ -167,12 +170,18 @@ class FileAttemptRank final : public AttemptRank {
     if (done.error().code() == Code::kResourceExhausted && options_.rank == 0) {
       // Nothing is decided, and nobody but rank 0 could have committed: the data can make room.
       dest_.remove_tree(name_ + "/new").ignore_error("others may still write there");
-      put_outcome(outcome).ignore_error("then the others notice that rank 0 is gone");
+      if (put_outcome(outcome)) return as_told(error);
     }
+    if (phase_) tell_in_phase(error).ignore_error("then the others notice that this rank is gone");
     return as_told(error);
   }
 
  private:
+  Result<void> tell_in_phase(const Error& error) {
+    return phase_->enter(std::string(kFailedPhase) + error.to_string());
+  }
+  static bool is_failure(std::string_view phase) { return phase.starts_with(kFailedPhase); }
+
   Result<void> put_outcome(const Outcome& outcome) const {
     const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
     CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
@@ -295,7 +304,7 @@ class FileAttemptRank final : public AttemptRank {
     std::vector<std::string> waited_for;
     for (const auto& [rank, sighting] : seen) {
       if (!missing.contains(rank)) continue;
-      if (sighting.phase.starts_with(kFailedPhase)) {
+      if (is_failure(sighting.phase)) {
         return Error(Code::kCancelled, "ranks/failed", sighting.phase)
             .in(fmt::format("rank {}", rank));
       }

@@ -24,14 +24,9 @@ Result<bool> is_locked(const Directory& dest, const std::string& file) {
   return open->is_locked_elsewhere();
 }
 
-// Does its writer or another rank live? What cannot be looked at keeps nobody.
 bool is_lived_in(const Directory& dest, const std::string& attempt) {
-  if (is_locked(dest, attempt + "/" + std::string(kAttemptFile)).value_or(false)) return true;
-  const std::string ranks = attempt + "/" + std::string(kRanksDirectory);
-  const auto entries = dest.list(ranks);
-  return entries && std::ranges::any_of(*entries, [&](const storage::DirEntry& entry) {
-           return is_locked(dest, ranks + "/" + entry.name).value_or(false);
-         });
+  return is_locked(dest, attempt + "/" + std::string(kAttemptFile)).value_or(false) ||
+         has_live_ranks(dest, attempt);
 }
 
 Result<std::optional<FoundAttempt>> look_at(const Directory& dest, const std::string& name) {
@@ -100,6 +95,14 @@ Result<std::vector<FoundAttempt>> find_lasting_attempts(const Directory& dest) {
 }
 
 }  // namespace
+
+bool has_live_ranks(const Directory& dest, const std::string& attempt) {
+  const std::string ranks = attempt + "/" + std::string(kRanksDirectory);
+  const auto entries = dest.list(ranks);
+  return entries && std::ranges::any_of(*entries, [&](const storage::DirEntry& entry) {
+           return is_locked(dest, ranks + "/" + entry.name).value_or(false);
+         });
+}
 
 Result<void> finish_all_decided(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const auto attempts, find_lasting_attempts(dest));

@@ -24,6 +24,9 @@ struct FoundAttempt {
 /// writer is dead when nobody holds the lock on its attempt.json.
 Result<std::vector<FoundAttempt>> find_attempts(const Directory& dest);
 
+/// Is the process of any rank in it? What cannot be looked at keeps nobody.
+bool has_live_ranks(const Directory& dest, const std::string& attempt);
+
 /// REQUIRES: the lock is held. Finishes decided attempts, and touches no others.
 Result<void> finish_all_decided(const Directory& dest);
 

@@ -70,13 +70,43 @@ class FileAttempt final : public Attempt {
         dest_.remove_tree(name_ + part).ignore_error("the next save removes it");
       return;
     }
+    // Where nothing could be told, the others find it here that we are gone.
+    if (file_.ranks > 1 && has_live_ranks(dest_, name_)) return;
     const auto lock = DirectoryLock::acquire(dest_, clock_, std::chrono::seconds(1));
     if (lock)
       discard_attempt(dest_, name_).ignore_error("our lock goes with us: the next save removes it");
   }
 
-  /// REQUIRES: the lock is held.
+  /// REQUIRES: the lock is held. A failure leaves nothing.
   Result<void> be_born() {
+    auto born = appear();
+    if (born) return born;
+    if (std::exchange(born_, false))
+      discard_attempt(dest_, name_).ignore_error("our lock goes with us: the next save removes it");
+    dest_.remove_tree(std::string(kTrashName)).ignore_error("the next save removes it");
+    return born;
+  }
+
+  const std::string& id() const override { return file_.id; }
+  storage::Store& data() override { return *data_; }
+
+  Result<void> commit(const CommitRequest& request) override {
+    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard_));
+    CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest_, clock_, lock_timeout_));
+    CAIRN_TRY(settle_others());
+    CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
+    CAIRN_TRY(check_unchanged(before));
+    CAIRN_TRY(check_entries(request, before));
+    CAIRN_TRY_ASSIGN(const Outcome outcome, stage(request, before));
+    CAIRN_TRY(decide(outcome));
+    // The save has happened. What fails now is finished by whoever opens the directory for writing
+    // next.
+    finish_attempt(dest_, name_, outcome).ignore_error("readers read through the decided attempt");
+    return {};
+  }
+
+ private:
+  Result<void> appear() {
     // Prepared out of sight: nobody meets an attempt without its lock.
     const std::string hidden = std::string(kTrashName) + "/" + file_.id;
     CAIRN_TRY(dest_.make(hidden + "/new"));
@@ -102,25 +132,6 @@ class FileAttempt final : public Attempt {
     return {};
   }
 
-  const std::string& id() const override { return file_.id; }
-  storage::Store& data() override { return *data_; }
-
-  Result<void> commit(const CommitRequest& request) override {
-    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard_));
-    CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest_, clock_, lock_timeout_));
-    CAIRN_TRY(settle_others());
-    CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
-    CAIRN_TRY(check_unchanged(before));
-    CAIRN_TRY(check_entries(request, before));
-    CAIRN_TRY_ASSIGN(const Outcome outcome, stage(request, before));
-    CAIRN_TRY(decide(outcome));
-    // The save has happened. What fails now is finished by whoever opens the directory for writing
-    // next.
-    finish_attempt(dest_, name_, outcome).ignore_error("readers read through the decided attempt");
-    return {};
-  }
-
- private:
   Result<void> settle_others() {
     CAIRN_TRY(recover_locked(dest_));
     return check_here();

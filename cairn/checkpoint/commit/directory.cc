@@ -229,13 +229,14 @@ Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& 
       CAIRN_TRY(check_found_by_path(directory));
       const ProcessName self = this_process();
       const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
-      CAIRN_TRY(file->truncate(0));
-      CAIRN_TRY(file->write_at(0, as_bytes(holder)));
+      // In place, for a full disk has room for that; who removes something needs the lock too.
+      const auto named = file->write_at(0, as_bytes(holder));
+      if (named) file->truncate(holder.size()).ignore_error("only the first line counts");
       return DirectoryLock(std::move(file));
     }
     if (clock.monotonic() >= deadline) {
       CAIRN_TRY_ASSIGN(auto holder, directory.read(name, 4096));
-      while (holder && holder->ends_with('\n')) holder->pop_back();
+      if (holder) holder->resize(std::min(holder->find('\n'), holder->size()));
       return Error(Code::kDeadlineExceeded, "commit/lock-timeout",
                    fmt::format("{} is locked by {}; it did not let go in time", directory.path(),
                                holder && !holder->empty() ? *holder : "another process"));

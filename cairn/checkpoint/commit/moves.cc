@@ -147,16 +147,25 @@ Result<void> finish_attempt(const Directory& dest, const std::string& attempt,
   return discard_attempt(dest, attempt);
 }
 
-Result<void> discard_attempt(const Directory& dest, const std::string& attempt) {
+Result<void> bury(const Directory& dest, const std::string& name, const std::string& id) {
   const std::string trash(kTrashName);
-  const std::string hidden = trash + "/" + attempt.substr(kAttemptPrefix.size());
-  CAIRN_TRY(dest.make(trash));
+  const auto made = dest.make(trash);
+  if (!made && made.error().code() == Code::kResourceExhausted) {
+    CAIRN_TRY(dest.rename(name, trash));
+    return dest.sync();
+  }
+  CAIRN_TRY(made);
+  const std::string hidden = trash + "/" + id;
   CAIRN_TRY(dest.remove_tree(hidden));
-  CAIRN_TRY(dest.rename(attempt, hidden));
+  CAIRN_TRY(dest.rename(name, hidden));
   CAIRN_TRY(dest.sync(trash));
-  CAIRN_TRY(dest.sync());
+  return dest.sync();
+}
+
+Result<void> discard_attempt(const Directory& dest, const std::string& attempt) {
+  CAIRN_TRY(bury(dest, attempt, attempt.substr(kAttemptPrefix.size())));
   // From here on only space is at stake; whoever comes next tries again.
-  dest.remove_tree(trash).ignore_error("the trash is emptied again by the next save");
+  dest.remove_tree(std::string(kTrashName)).ignore_error("the next save empties the trash");
   return {};
 }
 

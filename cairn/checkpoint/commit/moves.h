@@ -15,6 +15,10 @@ namespace cairn::inline checkpoint {
 Result<void> finish_attempt(const Directory& dest, const std::string& attempt,
                             const Outcome& outcome);
 
+/// Hides what lies at `name` in the trash, as `id`, durably. On a disk too full for that directory
+/// it becomes the trash. REQUIRES: the lock is held.
+Result<void> bury(const Directory& dest, const std::string& name, const std::string& id);
+
 /// Hides an attempt in the trash, makes that durable, then deletes it. REQUIRES: the lock is held.
 Result<void> discard_attempt(const Directory& dest, const std::string& attempt);
 

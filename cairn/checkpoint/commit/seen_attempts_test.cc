@@ -54,7 +54,7 @@ TEST_F(SeenAttempts, EachRankIsSeenAsItIs) {
   must(told->report(kWrittenStage, {.rank = 1, .failure = {}, .sums = {}}));
   told.reset();
   RankReport failed{.rank = 2, .failure = {}, .sums = {}};
-  failed.failure = Error(Code::kResourceExhausted, "fs/no-space", "full").in("leaf w");
+  failed.failure = Error(Code::kPermissionDenied, "fs/read-only", "ro").in("leaf w");
   const auto gave_up = join(2);
   must(gave_up->report(kWrittenStage, failed));
   const SeenAttempt seen = look();
@@ -69,7 +69,7 @@ TEST_F(SeenAttempts, EachRankIsSeenAsItIs) {
   EXPECT_FALSE(seen.ranks[0].reported);
   EXPECT_TRUE(seen.ranks[1].reported);
   EXPECT_EQ(seen.ranks[1].alive, false);
-  EXPECT_EQ(seen.ranks[2].failure, "leaf w: full [fs/no-space]");
+  EXPECT_EQ(seen.ranks[2].failure, "leaf w: ro [fs/read-only]");
   EXPECT_FALSE(seen.ranks[2].reported);
   EXPECT_EQ(seen.ranks[3].rank, 3);
   EXPECT_EQ(seen.ranks[3].phase, "");

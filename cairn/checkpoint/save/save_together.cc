@@ -214,11 +214,12 @@ class JointSave final : public SaveSteps {
       CAIRN_TRY(rank_->wait_reports(kAssembled, assemblers, deadline_, take));
       enter("committing");
       CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
-                                                   *attempt_, options_));
+                                                   *attempt_, options_)
+                                          .in("rank 0"));
       finished.report.path = report_.path;
       finished.report.written_bytes = report_.written_bytes;
       report_ = std::move(finished.report);
-      return attempt_->commit(finished.request);
+      return attempt_->commit(finished.request).in("rank 0");
     }();
     if (done) return report_;
     CAIRN_TRY(rank_->abandon(done.error()));
@@ -251,9 +252,12 @@ class JointSave final : public SaveSteps {
     RankReport told;
     told.rank = runtime_.rank();
     told.failure = error;
-    const auto reported = rank_->report(kWrittenStage, told);
-    const auto outcome = reported ? rank_->wait_outcome(patience()) : Result<void>(error);
-    return outcome ? error : outcome.error();
+    const Error mine = Error(error).in(fmt::format("rank {}", told.rank));
+    // What is gone was taken away by rank 0, which has given up and needs the space to say so.
+    const bool heard =
+        rank_->report(kWrittenStage, told).has_value() || error.code() == Code::kNotFound;
+    const auto outcome = heard ? rank_->wait_outcome(patience()) : rank_->abandon(mine);
+    return outcome ? mine : outcome.error();
   }
 
   // Rank 0 decides first; only if it is silent do the others.

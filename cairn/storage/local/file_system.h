@@ -4,11 +4,11 @@
 // rest.
 //
 // All errors carry the path as where(), and one reason for each errno that matters: fs/not-found,
-// fs/exists, fs/not-empty, fs/no-space, fs/quota, fs/file-too-large, fs/permission, fs/read-only,
-// fs/symlink (ELOOP), fs/not-a-directory, fs/is-a-directory, fs/cross-device, fs/busy, fs/stale,
-// fs/timeout, fs/io, fs/too-many-files, fs/name-too-long, fs/no-memory, fs/unsupported, fs/invalid;
-// fs/outside for a path that is absolute or has ".." in it where an open directory was given; the
-// rest is fs/unexpected.
+// fs/exists, fs/not-empty, fs/file-too-large, fs/permission, fs/read-only, fs/symlink (ELOOP),
+// fs/not-a-directory, fs/is-a-directory, fs/cross-device, fs/busy, fs/stale, fs/timeout, fs/io,
+// fs/too-many-files, fs/name-too-long, fs/no-memory, fs/unsupported, fs/invalid; fs/outside for a
+// path that is absolute or has ".." in it where an open directory was given; the rest is
+// fs/unexpected. A full disk and a used-up quota are storage/no-space, as of any store.
 #pragma once
 
 #include <cstdint>

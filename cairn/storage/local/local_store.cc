@@ -24,7 +24,6 @@ std::string generation_of(const FileInfo& info) {
 const char* storage_reason(std::string_view reason) {
   if (reason == "fs/not-found") return "storage/not-found";
   if (reason == "fs/symlink") return "storage/symlink";
-  if (reason == "fs/no-space" || reason == "fs/quota") return "storage/no-space";
   return reason.data();
 }
 

@@ -265,12 +265,12 @@ TEST(PosixOnASmallDisk, SaysThatThereIsNoSpaceAndHowMuchWasAsked) {
   EXPECT_EQ(must(fs.space(*root)).type, "tmpfs");
   const auto file = must(fs.open(root.get(), "f", kNew));
   auto written = file->write_at(0, as_bytes(std::string(1 << 20, 'x')));
-  EXPECT_EQ(reason(written), "fs/no-space");
+  EXPECT_EQ(reason(written), "storage/no-space");
   EXPECT_NE(written.error().message().find("1.0 MiB"), std::string::npos)
       << written.error().message();
   EXPECT_EQ(written.error().code(), Code::kResourceExhausted);
   const auto other = must(fs.open(root.get(), "g", kNew));
-  EXPECT_EQ(reason(other->allocate(1 << 20)), "fs/no-space");
+  EXPECT_EQ(reason(other->allocate(1 << 20)), "storage/no-space");
 }
 
 }  // namespace
