@@ -2,11 +2,42 @@
 """Where the suites find what was built and what other systems wrote."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
+from disks import make_disk
 
 SOURCE = Path(__file__).resolve().parent.parent
+LONGEST_TEST = 300  # seconds; many times what any of them takes
+
+
+@pytest.fixture(autouse=True)
+def limit(request):
+    """What hangs becomes a failure that says where."""
+
+    def give_up(*_):
+        raise TimeoutError(f"{request.node.name} hangs: it is not over after {LONGEST_TEST} s")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(LONGEST_TEST)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """disk("ext4", bytes): one of the test's own, unmounted whatever happens."""
+    disks = []
+
+    def make(kind, size):
+        disks.append(make_disk(tmp_path, kind, size))
+        return disks[-1]
+
+    yield make
+    for each in disks:
+        each.end()
 
 
 @pytest.fixture(scope="session")

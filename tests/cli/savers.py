@@ -28,7 +28,7 @@ class Job:
             order = {"do": "save", "path": str(path), "step": step, "layout": "zarr2",
                      "mesh": [["x", len(self.ranks)]], "seconds": FOREVER}
             if rank == held:
-                order |= {"signal": int(signal.SIGSTOP), "operation": operation}
+                order |= {"trouble": "stop", "operation": operation}
             process.stdin.write(json.dumps(order) + "\n")
             process.stdin.flush()
 

@@ -1,72 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Disks that fill up, and disks whose power is cut: real ones, mounted for the test."""
 
-import fcntl
 import os
 import random
 import shutil
-import struct
 import subprocess
 
 import pytest
 
 CUTS = 50
 SEED = 20261115
-# linux/ext4.h: _IOR('X', 125, __u32); with this argument the journal is not flushed.
-EXT4_IOC_SHUTDOWN = 0x8004587D
-EXT4_GOING_FLAGS_NOLOGFLUSH = 2
-
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a disk")
+MIB = 1 << 20
+KINDS = pytest.mark.parametrize("kind", ["tmpfs", "ext4"])
 
 
-class Disk:
-    """Something to mount at a place of the test's own."""
-
-    def __init__(self, at, *how):
-        self.at = at
-        self.how = how
-        at.mkdir()
-
-    def mount(self):
-        done = subprocess.run(["mount", *self.how, self.at], capture_output=True, text=True)
-        if done.returncode != 0:
-            pytest.skip(f"mounting is not allowed here: {done.stderr.strip()}")
-
-    def unmount(self):
-        subprocess.run(["umount", self.at], check=True)
-
-    def cut_power(self):
-        directory = os.open(self.at, os.O_RDONLY)
-        try:
-            fcntl.ioctl(directory, EXT4_IOC_SHUTDOWN,
-                        struct.pack("I", EXT4_GOING_FLAGS_NOLOGFLUSH))
-        finally:
-            os.close(directory)
-
-
-@pytest.fixture
-def disk(tmp_path):
-    """Makes a disk; it is unmounted whatever happens."""
-    disks = []
-
-    def make(*how):
-        disks.append(Disk(tmp_path / "disk", *how))
-        disks[-1].mount()
-        return disks[-1]
-
-    yield make
-    for each in disks:
-        subprocess.run(["umount", "--lazy", each.at], capture_output=True)
-
-
-def test_a_power_cut_at_any_moment_keeps_what_was_saved(start, disk, tmp_path):
-    if shutil.which("mkfs.ext4") is None:
-        pytest.skip("mkfs.ext4 is not installed")
-    image = tmp_path / "image"
-    with image.open("wb") as file:
-        file.truncate(64 << 20)
-    subprocess.run(["mkfs.ext4", "-q", image], check=True)
-    ext4 = disk("-o", "loop", image)
+def test_a_power_cut_at_any_moment_keeps_what_was_saved(disk, start):
+    ext4 = disk("ext4", 64 * MIB)
     print("seed", SEED)
     rng = random.Random(SEED)
     base = ext4.at / "run"
@@ -83,8 +32,7 @@ def test_a_power_cut_at_any_moment_keeps_what_was_saved(start, disk, tmp_path):
         job.end()
         begun = max([begun, *(line["begun"] for line in said if "begun" in line)])
         saved = max([saved, *(line["saved"] for line in said if "saved" in line)])
-        ext4.unmount()
-        ext4.mount()
+        ext4.mount_again()
         reader = start()
         found = reader.ask(do="latest", base=base)
         reader.end()
@@ -96,15 +44,112 @@ def test_a_power_cut_at_any_moment_keeps_what_was_saved(start, disk, tmp_path):
     last.end()
 
 
-def test_a_full_disk_fails_the_save_and_nothing_else(start, disk):
-    small = disk("-t", "tmpfs", "-o", "size=1m", "none")
+@KINDS
+def test_a_disk_that_is_full_to_any_degree_fails_the_save_and_nothing_else(disk, start, kind):
+    small = disk(kind, 2 * MIB)
     probe = start()
-    path = small.at / "c"
-    assert probe.ask(do="save", path=path, number=1) == {"saved": 1}
-    said = probe.ask(do="save", path=path, number=2, elements=200_000)
+    path, ballast = small.at / "c", small.at / "ballast"
+    assert probe.ask(do="save", path=path, number=0) == {"saved": 0}
+    before, there = 0, content_of(path)
+    fits = False
+    block = os.statvfs(small.at).f_frsize
+    for number, left in enumerate(range(0, 64 * block, block), start=1):
+        small.fill(ballast, left)
+        said = probe.ask(do="save", path=path, number=number)
+        ballast.unlink()
+        if said == {"saved": number}:
+            fits, before, there = True, number, content_of(path)
+        else:
+            assert not fits, "it had less room before"
+            is_full(said, path)
+            assert content_of(path) == there, left
+        assert probe.ask(do="load", path=path) == {"number": before}, left
+    assert fits
+
+
+def is_full(said, path):
     assert said["reason"] == "storage/no-space", said
     assert str(path) in said["message"], said
-    assert not [entry for entry in path.rglob(".cairn-*") if entry.is_dir()]
-    assert probe.ask(do="load", path=path) == {"number": 1}
-    assert probe.ask(do="save", path=path, number=3) == {"saved": 3}
-    assert probe.ask(do="load", path=path) == {"number": 3}
+
+
+def content_of(path):
+    return {str(file): file.read_bytes() for file in path.rglob("*")
+            if file.is_file() and file.name != ".cairn-lock"}
+
+
+class Run:
+    """A run on a disk that holds three of its checkpoints, and not four."""
+
+    def __init__(self, disk, probe, **rules):
+        self.base = disk.at / "run"
+        self.bytes = disk.free() * 2 // 7
+        self.probe = probe
+        self.order = {"base": self.base, "elements": self.bytes // 8, **rules}
+
+    def save(self, step):
+        return self.probe.ask(do="own", number=2 * step, **self.order)
+
+    def steps(self):
+        """Those of checkpoints that are whole; nothing else lies there."""
+        found = sorted(int(mark.parent.name[4:]) for mark in self.base.glob("run-*/metadata.json"))
+        for step in found:
+            said = self.probe.ask(do="load", path=self.base / f"run-{step}", **self.order)
+            assert said == {"number": 2 * step}, step
+        assert self.probe.ask(do="latest", **self.order) == {"number": 2 * found[-1]}
+        left = [path for path in self.base.rglob(".cairn-*") if path.is_dir()]
+        assert not left, left
+        return found
+
+
+@KINDS
+def test_saves_that_do_not_fit_fail_and_the_others_go_on(disk, start, kind):
+    small = disk(kind, 12 * MIB)
+    run = Run(small, start())
+    for step in (1, 2, 3):
+        assert run.save(step) == {"saved": 2 * step}
+    there = content_of(run.base)
+    for step in (4, 5, 4):
+        is_full(run.save(step), run.base / f"run-{step}")
+        assert run.steps() == [1, 2, 3]
+        assert content_of(run.base) == there
+    shutil.rmtree(run.base / "run-1")
+    assert run.save(6) == {"saved": 12}
+    assert run.steps() == [2, 3, 6]
+
+
+@KINDS
+def test_a_disk_that_is_full_to_the_last_byte_can_be_cleaned(disk, start, kind, command):
+    small = disk(kind, 12 * MIB)
+    run = Run(small, start())
+    for step in (1, 2, 3):
+        assert run.save(step) == {"saved": 2 * step}
+    small.fill(small.at / "ballast")
+    is_full(run.save(4), run.base / "run-4")
+    done = subprocess.run([command, "gc", run.base, "--keep-last", "1"], text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert run.steps() == [3]
+    assert run.save(4) == {"saved": 8}
+
+
+def test_a_floor_counts_what_is_only_waiting_to_be_deleted(disk, start, command):
+    small = disk("tmpfs", 12 * MIB)
+    run = Run(small, start())
+    for step in (1, 2):
+        assert run.save(step) == {"saved": 2 * step}
+    (run.base / ".cairn-trash/old").mkdir(parents=True)
+    small.fill(run.base / ".cairn-trash/old/array", run.bytes // 2)
+    subprocess.run([command, "gc", run.base, "--min-free", str(run.bytes)], check=True)
+    assert run.steps() == [1, 2]
+
+
+@KINDS
+@pytest.mark.parametrize("rule", ["keep", "quota", "floor"])
+def test_retention_makes_room_for_the_next_save(disk, start, kind, rule):
+    small = disk(kind, 12 * MIB)
+    run = Run(small, start())
+    # All mean the same: two stay, and a third fits beside them.
+    run.order[rule] = {"keep": 2, "quota": run.bytes * 5 // 2, "floor": run.bytes * 5 // 4}[rule]
+    for step in range(1, 9):
+        assert run.save(step) == {"saved": 2 * step}
+    assert run.steps() == [7, 8]

@@ -6,8 +6,9 @@
 //   cairn_job_probe --mpi '{"do": ...}' '{"do": ...}'
 //
 //   {"do":"save","path":...,"step":7,"mesh":[["x",2]],"layout":"zarr2","seconds":60}
-//       and for trouble: "extra":true (one leaf more; a number: on that rank alone),
-//       "signal":9,"operation":100 (to itself, at that file operation of the save)
+//       and for trouble: "extra":true (one leaf more; a number: on that rank alone), or
+//       "trouble":"kill"|"stop"|"fail" (itself; every write from then on) at "operation":100 (of
+//       the file system, in this save) or at "phase":"syncing"
 //   {"do":"load","path":...,"mesh":[["x",2]],"rules":[[".*",["x"]]],"out":DIRECTORY}
 //       leaves each box as raw bytes in a file, and says which
 //
@@ -20,6 +21,8 @@
 #include <numeric>
 #include <string>
 
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "cairn/array/strided_copy.h"
@@ -88,6 +91,21 @@ Result<Tree> state_of(const Json& order, const Mesh& mesh, int rank) {
   return Tree::dict(std::move(children));
 }
 
+void limit_files(rlim_t bytes) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = std::min(bytes, limit.rlim_max);
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+void strike(std::string_view trouble) {
+  if (trouble == "fail") {
+    limit_files(0);
+  } else {
+    ::kill(::getpid(), trouble == "stop" ? SIGSTOP : SIGKILL);
+  }
+}
+
 Result<Json> save(const Json& order, coord::Coordinator* job) {
   const int rank = job != nullptr ? job->rank() : 0;
   CAIRN_TRY_ASSIGN(const Mesh mesh, mesh_of(order, job != nullptr ? job->count() : 1));
@@ -96,16 +114,19 @@ Result<Json> save(const Json& order, coord::Coordinator* job) {
   std::atomic<std::size_t> operations = 0;
   const auto files = testing::interpose(storage::posix_file_system(), [&](std::size_t operation) {
     operations = operation + 1;
-    if (static_cast<std::int64_t>(operation) == when)
-      ::kill(::getpid(), static_cast<int>(number_of(order, "signal", SIGKILL)));
+    if (static_cast<std::int64_t>(operation) == when) strike(text_of(order, "trouble"));
   });
   Runtime runtime({.threads = 1, .file_system = files.get(), .coordinator = job});
   SaveOptions options{.layout = text_of(order, "layout")};
   options.step = number_of(order, "step", 0);
   options.timeout = std::chrono::seconds(number_of(order, "seconds", 60));
-  CAIRN_TRY_ASSIGN(const auto report,
-                   save_tree(tree, text_of(order, "path"), options, runtime, "m"));
-  return Json(Json::Object{{"bytes", report.written_bytes},
+  options.phase = [&order](std::string_view phase) {
+    if (phase == text_of(order, "phase")) strike(text_of(order, "trouble"));
+  };
+  const auto report = save_tree(tree, text_of(order, "path"), options, runtime, "m");
+  limit_files(RLIM_INFINITY);
+  if (!report) return report.error();
+  return Json(Json::Object{{"bytes", report->written_bytes},
                            {"operations", static_cast<std::uint64_t>(operations)}});
 }
 
@@ -178,6 +199,8 @@ int by_mpi(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing is left of a test that was killed, even stopped
+  ::signal(SIGXFSZ, SIG_IGN);
   const std::string where = argc > 1 ? argv[1] : "alone";
 #ifdef CAIRN_WITH_MPI
   if (where == "--mpi") return by_mpi(argc, argv);

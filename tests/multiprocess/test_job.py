@@ -9,7 +9,7 @@ import subprocess
 
 import numpy
 import pytest
-from jobs import PROBE, SHAPES, SHORT, check_boxes, loading, numbers, saving
+from jobs import LONG, PROBE, SHAPES, SHORT, check_boxes, loading, numbers, saving
 
 LOADS = [(8, [["x", 2], ["y", 4]]), (8, [["x", 1], ["y", 8]]), (4, [["x", 4], ["y", 1]]),
          (3, [["x", 1], ["y", 3]]), (2, [["y", 2], ["x", 4]]), (1, [["x", 1]])]
@@ -39,55 +39,121 @@ def failed(answers, *words):
     assert text and all(word in text for word in words), text
 
 
+class Saved:
+    """A checkpoint that must outlive what goes wrong, and the job that saved it."""
+
+    def __init__(self, start_job, folder):
+        self.folder = folder
+        self.path = folder / "c"
+        self.start_job = start_job
+        self.job = start_job(4)
+        self.saves(1)
+
+    def saves(self, step, layout="zarr2", job=None):
+        answers = (job or self.job).do(saving(self.path, step, [["x", 4]], layout))
+        assert all("bytes" in answer for answer in answers.values()), answers
+
+    def holds(self, step):
+        out = self.folder / f"out{len(list(self.folder.iterdir()))}"
+        check_boxes(self.start_job(1).do(loading(self.path, [["x", 1]], out)), numbers(step))
+
+    def get_into(self, trouble, moment, seconds=SHORT):
+        order = saving(self.path, 2, [["x", 4]], moment.layout, seconds)
+        self.job.tell(order, {moment.rank: {"trouble": trouble} | moment.when})
+
+    def check_others(self, moment):
+        """The others got one error that says who and where; or all is well, if it had reported."""
+        answers = self.job.answers([rank for rank in range(4) if rank != moment.rank])
+        if moment.has_reported:
+            assert all("bytes" in answer for answer in answers.values()), answers
+        else:
+            failed(answers, f"rank {moment.rank}", moment.name)
+        self.holds(2 if moment.has_reported else 1)
+
+
 @pytest.fixture
 def saved(start_job, tmp_path):
-    """A checkpoint that must outlive what goes wrong, and a check that it did."""
-    path = tmp_path / "c"
-    job = start_job(4)
-    assert all("bytes" in a for a in job.do(saving(path, 1, [["x", 4]])).values())
-
-    def intact(step=1):
-        out = tmp_path / f"intact{len(list(tmp_path.iterdir()))}"
-        check_boxes(start_job(1).do(loading(path, [["x", 1]], out)), numbers(step))
-
-    return path, job, intact
+    return Saved(start_job, tmp_path)
 
 
-# Every few operations from the first to beyond the last of a rank's save.
-@pytest.mark.parametrize("rank", [0, 2])
-@pytest.mark.parametrize("operation", [0, 5, 12, 20, 35, 60, 90])
-def test_a_killed_rank_fails_the_save_of_all(start_job, saved, rank, operation):
-    path, job, intact = saved
-    job.tell(saving(path, 2, [["x", 4]], seconds=SHORT), {rank: {"operation": operation}})
-    others = [r for r in range(4) if r != rank]
-    answers = job.answers(others)
-    gone = job.ranks[rank].poll() is not None or job.ranks[rank].stdout.readline() == ""
-    if all("bytes" in answer for answer in answers.values()):
-        assert operation >= 60, "it had done its part before it was killed"
-        intact(2)
-        return
-    assert gone
-    failed(answers, f"rank {rank}")
-    # Before the attempt is born, ranks meet by the coordinator, which says it in its own words.
-    text = next(iter(answers.values()))["message"]
-    assert "phase '" in text or "last seen in '" in text, text
-    intact()
-    again = start_job(4)
-    assert all("bytes" in a for a in again.do(saving(path, 3, [["x", 4]])).values())
-    intact(3)
+class Moment:
+    """When a rank gets into trouble: in a phase, or before the save has an attempt, while ranks
+    meet by the coordinator, which says it in words of its own."""
+
+    def __init__(self, rank, phase=None, layout="zarr2"):
+        self.rank = rank
+        self.when = {"phase": phase} if phase else {"operation": 0}
+        self.name = f"'{phase}'" if phase else "save of step 2"
+        self.layout = layout
+        self.has_reported = rank != 0 and phase == "waiting for the others"
+
+    def __str__(self):
+        return f"{self.rank} {self.name}"
 
 
-@pytest.mark.parametrize("rank", [0, 3])
-def test_a_stopped_rank_is_late_by_name(saved, rank):
-    path, job, intact = saved
-    job.tell(saving(path, 2, [["x", 4]], seconds=SHORT),
-             {rank: {"operation": 30, "signal": int(signal.SIGSTOP)}})
-    answers = job.answers([r for r in range(4) if r != rank])
-    failed(answers, f"rank {rank}")
-    intact()
-    job.ranks[rank].send_signal(signal.SIGCONT)
-    assert "message" in job.answers([rank])[rank]
-    intact()
+# Only some have tensors to put together, with safetensors.
+MOMENTS = [
+    Moment(0), Moment(0, "writing"), Moment(0, "syncing"), Moment(0, "waiting for the others"),
+    Moment(0, "committing"),
+    Moment(2), Moment(2, "writing"), Moment(2, "syncing"), Moment(2, "waiting for the others"),
+    Moment(2, "waiting for pieces", "safetensors"),
+    Moment(2, "putting tensors together", "safetensors")]
+EACH_MOMENT = pytest.mark.parametrize("moment", MOMENTS, ids=str)
+
+
+@EACH_MOMENT
+def test_a_killed_rank_fails_the_save_of_all(start_job, saved, moment):
+    saved.get_into("kill", moment)
+    assert saved.job.ranks[moment.rank].wait() == -signal.SIGKILL
+    saved.check_others(moment)
+    saved.saves(3, moment.layout, start_job(4))
+    saved.holds(3)
+
+
+def test_a_stopped_rank_is_late_by_name_in_each_phase(start_job, tmp_path):
+    # All of them wait at the same time.
+    jobs = []
+    for n, moment in enumerate(MOMENTS):
+        (tmp_path / str(n)).mkdir()
+        jobs.append((moment, Saved(start_job, tmp_path / str(n))))
+    for moment, saved in jobs:
+        saved.get_into("stop", moment, seconds=10)
+    for moment, saved in jobs:
+        saved.check_others(moment)
+        saved.job.ranks[moment.rank].send_signal(signal.SIGCONT)
+        answer = saved.job.answers([moment.rank])[moment.rank]
+        assert "bytes" in answer if moment.has_reported else "message" in answer, answer
+        saved.holds(2 if moment.has_reported else 1)
+
+
+@EACH_MOMENT
+def test_a_rank_that_cannot_write_fails_the_save_of_all(start_job, saved, moment):
+    saved.get_into("fail", moment)
+    answer = saved.job.answers([moment.rank])[moment.rank]
+    assert "bytes" in answer if moment.has_reported else "cannot write" in answer["message"], answer
+    saved.check_others(moment)
+    # Before the attempt it is the coordinator that could not write, and it has lost the others.
+    saved.saves(3, moment.layout, saved.job if "phase" in moment.when else start_job(4))
+    saved.holds(3)
+
+
+@pytest.mark.parametrize(
+    "moment", [moment for moment in MOMENTS if not moment.has_reported], ids=str)
+def test_a_disk_that_fills_up_fails_the_save_of_all(disk, start_job, moment):
+    small = disk("tmpfs", 64 << 20)
+    saved = Saved(start_job, small.at)
+    saved.get_into("stop", moment, LONG)
+    rank = saved.job.ranks[moment.rank]
+    os.waitpid(rank.pid, os.WUNTRACED)
+    small.fill(small.at / "ballast")
+    rank.send_signal(signal.SIGCONT)
+    # Who cannot tell the others has an error of its own.
+    for answer in saved.job.answers().values():
+        failed({moment.rank: answer}, "rank ", "no space")
+    (small.at / "ballast").unlink()
+    saved.holds(1)
+    saved.saves(3, moment.layout)
+    saved.holds(3)
 
 
 def test_a_rank_that_never_comes_is_named(start_job, tmp_path):
@@ -99,34 +165,17 @@ def test_a_rank_that_never_comes_is_named(start_job, tmp_path):
 
 
 def test_ranks_that_disagree_are_told(saved):
-    path, job, intact = saved
-    answers = job.do(saving(path, 2, [["x", 4]]), {1: {"extra": True}})
+    answers = saved.job.do(saving(saved.path, 2, [["x", 4]]), {1: {"extra": True}})
     failed(answers, "rank 1", "tree and its values")
-    intact()
+    saved.holds(1)
 
 
 def test_ranks_at_another_step_are_told(saved):
-    path, job, intact = saved
-    answers = job.do(saving(path, 2, [["x", 4]]), {3: {"step": 9}})
+    answers = saved.job.do(saving(saved.path, 2, [["x", 4]]), {3: {"step": 9}})
     assert all("message" in answer for answer in answers.values())
     text = next(iter(answers.values()))["message"]
     assert "step 2" in text and "step 9" in text, text
-    intact()
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
-def test_a_full_disk_fails_the_save_of_all(start_job, tmp_path):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", disk])
-    if mounted.returncode != 0:
-        pytest.skip("mounting is not allowed here")
-    try:
-        answers = start_job(4).do(saving(disk / "c", 1, [["x", 4]]))
-        failed(answers, "rank ", "no space")
-        assert not (disk / "c" / "cairn.json").exists()
-    finally:
-        subprocess.run(["umount", "-l", disk], check=True)
+    saved.holds(1)
 
 
 def mpirun(count, *orders, fails=False):
