@@ -154,7 +154,7 @@ cairn::RankReport report_of(const std::vector<cairn::ManifestArray>& arrays, int
   for (std::uint32_t i = 0; i < arrays.size(); ++i) {
     const std::uint64_t chunks = arrays[i].stored.chunk_count();
     for (; next < passed + chunks; next += static_cast<std::uint64_t>(ranks))
-      report.sums[0].push_back({i, 7 * i, next - passed, 0, arrays[i].stored.chunk_bytes()});
+      report.sums[0].ranges.push_back({i, 7 * i, next - passed, 0, arrays[i].stored.chunk_bytes()});
     passed += chunks;
   }
   return report;
@@ -183,7 +183,7 @@ int join(int leaves, int ranks) {
   manifest.layout = cairn::kZarr2Layout;
   manifest.arrays = stored_of(plan_save(leaves, make_mesh(ranks, false)));
   manifest.structure = structure_of(manifest.arrays);
-  std::vector<cairn::SummedRange> sums;
+  cairn::WrittenSums sums;
   std::size_t report_bytes = 0;
   double reading = 0;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -191,11 +191,11 @@ int join(int leaves, int ranks) {
     report_bytes += text.size();
     const Stopwatch watch;
     const auto report = must(cairn::parse_rank_report(text));
-    sums.insert(sums.end(), report.sums[0].begin(), report.sums[0].end());
+    sums.add(report.sums[0]);
     reading += watch.seconds();
   }
-  const std::size_t ranges = sums.size();
-  const std::size_t held = sums.capacity() * sizeof(cairn::SummedRange);
+  const std::size_t ranges = sums.ranges.size();
+  const std::size_t held = sums.ranges.capacity() * sizeof(cairn::SummedRange);
   const Stopwatch joining;
   must(cairn::join_sums(std::move(sums), manifest.arrays));
   const double joined = joining.seconds();
