@@ -57,17 +57,17 @@ class Saved:
         out = self.folder / f"out{len(list(self.folder.iterdir()))}"
         check_boxes(self.start_job(1).do(loading(self.path, [["x", 1]], out)), numbers(step))
 
-    def get_into(self, trouble, moment, seconds=SHORT):
+    def get_into(self, trouble, moment, seconds):
         order = saving(self.path, 2, [["x", 4]], moment.layout, seconds)
         self.job.tell(order, {moment.rank: {"trouble": trouble} | moment.when})
 
-    def check_others(self, moment):
+    def check_others(self, moment, word=""):
         """The others got one error that says who and where; or all is well, if it had reported."""
         answers = self.job.answers([rank for rank in range(4) if rank != moment.rank])
         if moment.has_reported:
             assert all("bytes" in answer for answer in answers.values()), answers
         else:
-            failed(answers, f"rank {moment.rank}", moment.name)
+            failed(answers, f"rank {moment.rank}", moment.name, word)
         self.holds(2 if moment.has_reported else 1)
 
 
@@ -85,6 +85,7 @@ class Moment:
         self.when = {"phase": phase} if phase else {"operation": 0}
         self.name = f"'{phase}'" if phase else "save of step 2"
         self.layout = layout
+        self.seconds = LONG if phase else SHORT  # nobody sees without an attempt that it is gone
         self.has_reported = rank != 0 and phase == "waiting for the others"
 
     def __str__(self):
@@ -103,9 +104,9 @@ EACH_MOMENT = pytest.mark.parametrize("moment", MOMENTS, ids=str)
 
 @EACH_MOMENT
 def test_a_killed_rank_fails_the_save_of_all(start_job, saved, moment):
-    saved.get_into("kill", moment)
+    saved.get_into("kill", moment, moment.seconds)
     assert saved.job.ranks[moment.rank].wait() == -signal.SIGKILL
-    saved.check_others(moment)
+    saved.check_others(moment, "died" if "phase" in moment.when else "did not come")
     saved.saves(3, moment.layout, start_job(4))
     saved.holds(3)
 
@@ -128,7 +129,7 @@ def test_a_stopped_rank_is_late_by_name_in_each_phase(start_job, tmp_path):
 
 @EACH_MOMENT
 def test_a_rank_that_cannot_write_fails_the_save_of_all(start_job, saved, moment):
-    saved.get_into("fail", moment)
+    saved.get_into("fail", moment, moment.seconds)
     answer = saved.job.answers([moment.rank])[moment.rank]
     assert "bytes" in answer if moment.has_reported else "cannot write" in answer["message"], answer
     saved.check_others(moment)
