@@ -36,6 +36,10 @@ std::string zarr2_manifest_name(std::string_view prefix) {
   return prefix.empty() ? ".cairn-manifest.json" : prefix_directory(prefix) + "/.cairn.json";
 }
 
+std::string structure_name(std::string_view prefix) {
+  return std::string(prefix) + "_structure.json";
+}
+
 std::string safetensors_base(std::string_view prefix) {
   return prefix.empty() ? "model" : std::string(prefix);
 }

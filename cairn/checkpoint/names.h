@@ -40,6 +40,8 @@ std::string prefix_directory(std::string_view prefix);
 
 /// zarr2: "<prefix directory>/.cairn.json", or ".cairn-manifest.json" without a prefix.
 std::string zarr2_manifest_name(std::string_view prefix);
+/// The reference system's description of a tree with a prefix: "<prefix>_structure.json".
+std::string structure_name(std::string_view prefix);
 /// safetensors: base name of the files, "model" without a prefix.
 std::string safetensors_base(std::string_view prefix);
 /// safetensors: "<base>.cairn.json".

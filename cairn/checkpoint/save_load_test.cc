@@ -148,5 +148,28 @@ INSTANTIATE_TEST_SUITE_P(Layouts, RoundTrip,
                          ::testing::Values(std::string(kZarr2Layout),
                                            std::string(kSafetensorsLayout)));
 
+TEST(SaveStructures, ComeAndGoWithTheirPrefix) {
+  Runtime runtime;
+  TempDir dir;
+  const Tree tree = array_tree(DType::kInt32, {4});
+  const std::string file = dir / "c/model_structure.json";
+  const SaveOptions described{.structures = {{"model", "first"}, {"tx", "other"}}};
+  ASSERT_TRUE(save_checkpoint({{"model", tree}, {"tx", tree}}, dir / "c", described, runtime));
+  EXPECT_EQ(testing::read_file(file), "first");
+  EXPECT_EQ(testing::read_file(dir / "c/tx_structure.json"), "other");
+  ASSERT_TRUE(save_tree(tree, dir / "c", {.structures = {{"model", "second"}}}, runtime, "model"));
+  EXPECT_EQ(testing::read_file(file), "second");
+  const auto loaded = load(dir / "c", {.prefix = "model"}, runtime);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_EQ(difference(tree, loaded->tree), "");
+  ASSERT_TRUE(save_tree(tree, dir / "c", {}, runtime, "model"));
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_TRUE(std::filesystem::exists(dir / "c/tx_structure.json"));
+  SaveOptions others = described;
+  others.layout = kSafetensorsLayout;
+  ASSERT_TRUE(save_tree(tree, dir / "s", others, runtime, "model"));
+  EXPECT_FALSE(std::filesystem::exists(dir / "s/model_structure.json"));
+}
+
 }  // namespace
 }  // namespace cairn

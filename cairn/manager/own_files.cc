@@ -36,7 +36,7 @@ class Sorter {
     names.emplace_back(kCheckpointMetadataName);
     names.emplace_back(kIndexName);
     for (const RecordPrefix& prefix : record_.prefixes) {
-      if (!prefix.name.empty()) names.push_back(prefix.name + "_structure.json");
+      if (!prefix.name.empty()) names.push_back(structure_name(prefix.name));
     }
     return names;
   }

@@ -67,6 +67,9 @@ SaveHandle begin_save(const SaveCall& call) {
   for (const auto& [prefix, object] : call.trees) trees.emplace_back(prefix, to_tree(object));
   const auto interrupted = std::make_shared<std::atomic<bool>>(false);
   AsyncSaveOptions options{.save = options_of(call)};
+  const auto where = runtime();
+  if (call.write_index && call.layout == kZarr2Layout && where->rank() == 0)
+    options.save.structures = structures_of(call.trees, call.extras);
   options.save.guard = unless_interrupted(interrupted);
   if (!call.committed.is_none()) {
     options.committed = [function = keep(call.committed)](const SaveReport&) {
@@ -74,8 +77,9 @@ SaveHandle begin_save(const SaveCall& call) {
     };
   }
   try {
-    return apart([trees = std::move(trees), path = call.path, options = std::move(options),
-                  where = runtime()] { return save_async(trees, path, options, where); });
+    return apart([trees = std::move(trees), path = call.path, options = std::move(options), where] {
+      return save_async(trees, path, options, where);
+    });
   } catch (nb::python_error&) {
     *interrupted = true;
     throw;

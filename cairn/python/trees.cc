@@ -269,6 +269,18 @@ Tree pack_whole(const nb::handle& object, bool is_template) {
 Tree to_tree(const nb::handle& object) { return pack_whole(object, false); }
 Tree to_template(const nb::handle& object) { return pack_whole(object, true); }
 
+std::vector<std::pair<std::string, std::string>> structures_of(
+    const std::vector<std::pair<std::string, nb::object>>& trees, const std::string& extras) {
+  std::vector<std::pair<std::string, std::string>> structures;
+  for (const auto& [prefix, tree] : trees) {
+    if (prefix.empty()) continue;
+    const nb::object text =
+        nb::module_::import_("cairn._treedefs").attr("structure_text")(prefix, tree, extras);
+    if (!text.is_none()) structures.emplace_back(prefix, nb::cast<std::string>(text));
+  }
+  return structures;
+}
+
 nb::object from_value(const Value& value) { return std::visit(ToPython{}, value); }
 
 nb::object from_tree(const Tree& tree, const nb::object& place) {

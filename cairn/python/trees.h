@@ -2,6 +2,10 @@
 // Python's containers and Cairn's trees.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <nanobind/nanobind.h>
 
 #include "cairn/tree/tree.h"
@@ -16,6 +20,11 @@ namespace nb = nanobind;
 Tree to_tree(const nb::handle& object);
 /// The same of a template: what has a type and a shape needs no memory.
 Tree to_template(const nb::handle& object);
+
+/// What the reference system needs to load these trees with their containers, of those that have a
+/// prefix and that JAX can describe; `SaveOptions::structures` takes it.
+std::vector<std::pair<std::string, std::string>> structures_of(
+    const std::vector<std::pair<std::string, nb::object>>& trees, const std::string& extras);
 
 /// Arrays become what `place(parts, dtype, shape, [(position, numpy array)])` makes of them,
 /// NumPy's where it is None. Named tuples, attribute and custom nodes are made by

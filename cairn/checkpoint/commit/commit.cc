@@ -231,8 +231,19 @@ class FileAttempt final : public Attempt {
       CAIRN_TRY_ASSIGN(const bool there, dest_.exists(entry));
       if (there && std::ranges::find(out, entry) == out.end()) out.push_back(entry);
     }
+    CAIRN_TRY(add_stale_structure(prefix, out));
     for (const std::string& entry : out) CAIRN_TRY(check_no_link(dest_, entry));
     outcome.out.insert(outcome.out.end(), out.begin(), out.end());
+    return {};
+  }
+
+  // Another system's description of the tree that goes does not fit the one that comes.
+  Result<void> add_stale_structure(const RecordPrefix& prefix,
+                                   std::vector<std::string>& out) const {
+    const std::string name = structure_name(prefix.name);
+    if (prefix.name.empty() || std::ranges::find(out, name) != out.end()) return {};
+    CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name));
+    if (there && check_replaceable(dest_, name, prefix.name)) out.push_back(name);
     return {};
   }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
@@ -44,8 +45,8 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
   OpenedPrefix prefix;
   prefix.name = recorded.name;
   const std::string directory = prefix_directory(recorded.name);
-  const bool own_directory =
-      recorded.entries.size() == 1 && !directory.empty() && recorded.entries[0] == directory;
+  const bool own_directory = !directory.empty() && std::ranges::find(recorded.entries, directory) !=
+                                                       recorded.entries.end();
   if (own_directory) {
     CAIRN_TRY_ASSIGN(prefix.store, storage::open_local_store(
                                        runtime.file_system(),
@@ -66,7 +67,7 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
   prefix.values = std::move(leaves.values);
   for (const ManifestArray& array : prefix.manifest.arrays) {
     prefix.names.push_back(prefix.manifest.layout == kZarr2Layout && !directory.empty()
-                               ? directory + "/" + array.path.directory()
+                               ? join_path(directory, array.path.directory())
                                : array.path.text());
   }
   return prefix;

@@ -39,6 +39,9 @@ struct SaveOptions {
   Json metadata = {};       ///< the user's; an object, or null
   Json extras = {};         ///< the user's; an object, or null
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
+  /// Prefixes and the texts of their `<prefix>_structure.json`, by which the reference system loads
+  /// a tree with its containers; they come and go with the prefix. zarr2 alone; rank 0's alone.
+  std::vector<std::pair<std::string, std::string>> structures = {};
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
   std::optional<std::string> mark = {};
   /// With several ranks: longest time from when all have come to the decision, and before that for

@@ -80,6 +80,18 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
   return prefix;
 }
 
+/// What the reference system needs to load the prefix with its containers.
+Result<void> put_structure(const SaveOptions& options, storage::Store& store,
+                           RecordPrefix& prefix) {
+  if (options.layout != kZarr2Layout || prefix.name.empty()) return {};
+  for (const auto& [name, text] : options.structures) {
+    if (name != prefix.name) continue;
+    prefix.entries.push_back(structure_name(name));
+    CAIRN_TRY(store.put(prefix.entries.back(), as_bytes(text)));
+  }
+  return {};
+}
+
 Result<void> divide_alone(std::vector<PreparedTree>& trees) {
   std::vector<std::vector<PlannedArray>*> arrays;
   for (PreparedTree& tree : trees) arrays.push_back(&tree.arrays);
@@ -325,6 +337,7 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
     CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i])));
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
+    CAIRN_TRY(put_structure(options, attempt.data(), prefix.record));
     finished.request.prefixes.push_back(std::move(prefix));
     count(manifest, finished.report);
   }
