@@ -46,12 +46,25 @@ Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const std::string& path,
-                                                       const SaveTreeOptions& options) {
+                                                       const SavePytreeOptions& options) {
   if (options.prefix.empty()) {
     return Error(Code::kInvalidArgument, "save/no-prefix",
                  "save_pytree needs a prefix, such as \"model\"; save_tree does without");
   }
-  return begin_save({{options.prefix, tree}}, path, options);
+  return save_tree(tree, path,
+                   {.prefix = options.prefix,
+                    .mesh = options.mesh,
+                    .float_dtype = options.dtype,
+                    .metadata = options.metadata,
+                    .extras = options.extras,
+                    .callback = options.callback,
+                    .do_all_gather = options.do_all_gather,
+                    .cpu_offload = options.cpu_offload,
+                    .write_index = options.write_index,
+                    .progress = options.progress,
+                    .phase = options.phase,
+                    .step = options.step,
+                    .wishes = options.wishes});
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<NamedTree>& trees,
@@ -68,7 +81,9 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);
   }
+  CAIRN_TRY(check_storage());
   CAIRN_TRY_ASSIGN(auto before, make_way());
+  if (options.do_all_gather) tell_of_gathering();
   if (options.gather_fns) {
     for (auto& [prefix, tree] : trees) {
       CAIRN_TRY_ASSIGN(tree, gathered(tree, options.gather_fns));
@@ -96,6 +111,8 @@ SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options)
   save.float_dtype = options.float_dtype ? options.float_dtype : options_.float_dtype;
   save.enable_validation = options_.enable_validation;
   save.shard_size = options_.shard_size;
+  if (options.mesh) save.mesh = options.mesh->axes();
+  save.wishes = options.wishes;
   save.step = options.step;
   save.run_id = options.run_id;
   save.metadata = options.metadata;
@@ -112,6 +129,19 @@ SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options)
     };
   }
   return save;
+}
+
+Result<void> AsyncCheckpointManager::check_storage() const {
+  if (options_.gcs_bucket.empty() && options_.gcs_credentials_path.empty()) return {};
+  return Error(Code::kUnimplemented, "manager/no-gcs",
+               "gcs_bucket and gcs_credentials_path: buckets are not supported yet; save to a "
+               "directory and leave both empty");
+}
+
+void AsyncCheckpointManager::tell_of_gathering() {
+  if (told_of_gathering_.exchange(true)) return;
+  runtime_->log(LogLevel::kInfo, "manager/no-gathering",
+                "do_all_gather: arrays are written from where they lie; the result is the same");
 }
 
 // The save that the next one comes after, if it need not be waited for.
@@ -162,6 +192,7 @@ Result<void> AsyncCheckpointManager::check_for_errors() {
 }
 
 Result<Loaded> AsyncCheckpointManager::load(const std::string& path, LoadOptions options) {
+  CAIRN_TRY(check_storage());
   options.validate = options.validate || options_.enable_validation;
   return cairn::load(path, options, *runtime_);
 }

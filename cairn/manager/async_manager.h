@@ -3,6 +3,7 @@
 // the names and arguments of the reference system.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -27,9 +28,12 @@ struct AsyncManagerOptions {
   std::optional<bool> enable = {};        ///< false: saves write nothing and say so in the log
   std::optional<DType> float_dtype = {};  ///< floats are saved as this type; nothing: as they are
   bool verbose = false;                   ///< each save tells the log what it does
-  bool enable_validation = false;         ///< SHA-256 is stored by saves and checked by loads
-  bool enable_compression = false;        ///< of zarr2 chunks; safetensors has none: no effect
-  bool use_tensorstore = true;            ///< zarr2 as JAX reads it; false: safetensors
+  /// Buckets are not there yet: every call is `unimplemented` (manager/no-gcs) if one is set.
+  std::string gcs_bucket = {};
+  std::string gcs_credentials_path = {};
+  bool enable_validation = false;   ///< SHA-256 is stored by saves and checked by loads
+  bool enable_compression = false;  ///< of zarr2 chunks; safetensors has none: no effect
+  bool use_tensorstore = true;      ///< zarr2 as JAX reads it; false: safetensors
   /// Saves return when they are committed. The environment's CAIRN_BLOCKING_SAVES=1 says so too.
   bool blocking = false;
   WhileSaving while_saving = WhileSaving::kWait;
@@ -39,23 +43,46 @@ struct AsyncManagerOptions {
 /// Gets the path when the checkpoint is committed; in the background.
 using SavedCallback = std::function<void(const std::string& path)>;
 
+/// What every save takes, and what a run adds to it.
 struct SaveTreeOptions {
   std::string prefix = {};
+  /// Written down with the checkpoint where no array has a sharding on a mesh; saves need none.
+  std::optional<Mesh> mesh = {};
   /// Replaces each array before it is saved: what gathers it, or says that it need not be.
   LeafCallback gather_fns = {};
   std::optional<DType> float_dtype = {};  ///< for this save
   Json metadata = {};                     ///< the user's; an object, or null
   Json extras = {};                       ///< the user's; an object, or null
   SavedCallback callback = {};
+  /// Arrays are written from where they lie, with the same result: the log says so, once.
+  bool do_all_gather = false;
+  bool cpu_offload = false;  ///< accepted: host memory is where saves are staged in any case
   bool write_index = true;
   ProgressSink progress = {};  ///< of what this rank writes; also after the call has returned
   PhaseSink phase = {};        ///< likewise
   std::optional<std::int64_t> step = {};
+  SpecTree wishes = {};  ///< SaveOptions::wishes
   // What a run adds.
   std::string run_id = {};
   std::optional<std::string> mark = {};  ///< text of metadata.json
   CommitGuard guard = {};
   std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
+};
+
+struct SavePytreeOptions {
+  std::string prefix = {};        ///< needed
+  std::optional<Mesh> mesh = {};  ///< these three as for save_tree()
+  bool do_all_gather = false;
+  bool cpu_offload = true;
+  std::optional<DType> dtype = {};  ///< floats are saved as this type
+  SpecTree wishes = {};             ///< SaveOptions::wishes
+  Json metadata = {};               ///< the user's; an object, or null
+  Json extras = {};                 ///< the user's; an object, or null
+  SavedCallback callback = {};
+  bool write_index = true;
+  ProgressSink progress = {};
+  PhaseSink phase = {};
+  std::optional<std::int64_t> step = {};
 };
 
 /// Threading: safe; with several ranks, one caller at a time and the same calls on all of them.
@@ -81,7 +108,7 @@ class AsyncCheckpointManager {
   }
   /// As save_tree(), with a prefix. `invalid_argument` (save/no-prefix) without.
   Result<SaveHandle> save_pytree(const Tree& tree, const std::string& path,
-                                 const SaveTreeOptions& options);
+                                 const SavePytreeOptions& options);
   /// Several prefixes, one decision; `options.prefix` is not looked at.
   Result<SaveHandle> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
                                      const SaveTreeOptions& options = {});
@@ -113,12 +140,15 @@ class AsyncCheckpointManager {
  private:
   Result<SaveHandle> begin_save(std::vector<NamedTree> trees, const std::string& path,
                                 const SaveTreeOptions& options);
+  Result<void> check_storage() const;
+  void tell_of_gathering();
   Result<std::optional<SaveHandle>> make_way();
   SaveOptions save_options(const SaveTreeOptions& options) const;
   std::optional<Error> take_error();
 
   const AsyncManagerOptions options_;
   const std::shared_ptr<Runtime> runtime_;
+  std::atomic<bool> told_of_gathering_ = false;
   mutable Mutex mutex_;
   std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose end nobody has seen yet
 };

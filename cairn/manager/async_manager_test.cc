@@ -116,6 +116,48 @@ TEST_F(Manager, CastsFloatsWhereItIsAskedTo) {
   EXPECT_EQ(type_of(path_), DType::kFloat32);
 }
 
+TEST_F(Manager, CastsWhatATreeWithAPrefixAsksFor) {
+  must(make().save_pytree(tree_of(1), path_, {.prefix = "model", .dtype = DType::kBfloat16}));
+  const auto loaded = must(make().load(path_));
+  for (const NamedLeaf& leaf : must(flatten(loaded.tree)))
+    EXPECT_EQ(std::get<ShardedArray>(leaf.leaf).dtype(), DType::kBfloat16);
+}
+
+TEST_F(Manager, WritesDownTheMeshThatItIsGiven) {
+  const Mesh mesh = must(Mesh::over_ranks({{"dp", 2}, {"tp", 4}}, 1));
+  const auto axes_of = [&](const std::string& path) {
+    return must(open_checkpoint(path, *make().runtime())).prefixes.front().manifest.mesh;
+  };
+  must(make().save_tree(tree_of(1), dir_ / "a", {.mesh = mesh}));
+  must(make().save_pytree(tree_of(1), dir_ / "b", {.prefix = "model", .mesh = mesh}));
+  must(make().save_tree(tree_of(1), dir_ / "c"));
+  EXPECT_EQ(axes_of(dir_ / "a"), mesh.axes());
+  EXPECT_EQ(axes_of(dir_ / "b"), mesh.axes());
+  EXPECT_TRUE(axes_of(dir_ / "c").empty());
+}
+
+TEST_F(Manager, SaysOnceThatNothingIsGathered) {
+  auto manager = make();
+  must(manager.save_tree(tree_of(1), dir_ / "a"));
+  EXPECT_EQ(logged("manager/no-gathering"), 0U);
+  must(manager.save_tree(tree_of(1), dir_ / "b", {.do_all_gather = true, .cpu_offload = true}));
+  must(manager.save_pytree(tree_of(1), dir_ / "c",
+                           {.prefix = "model", .do_all_gather = true, .cpu_offload = false}));
+  EXPECT_EQ(logged("manager/no-gathering"), 1U);
+  EXPECT_EQ(difference(tree_of(1), must(manager.load(dir_ / "b")).tree), "");
+  EXPECT_EQ(difference(tree_of(1), must(manager.load(dir_ / "c")).tree), "");
+}
+
+TEST_F(Manager, RefusesBucketsByName) {
+  must(make().save_tree(tree_of(1), path_));
+  for (const AsyncManagerOptions& options :
+       {AsyncManagerOptions{.gcs_bucket = "b"}, AsyncManagerOptions{.gcs_credentials_path = "p"}}) {
+    EXPECT_EQ(reason(make(options).save_tree(tree_of(2), path_)), "manager/no-gcs");
+    EXPECT_EQ(reason(make(options).load(path_)), "manager/no-gcs");
+  }
+  EXPECT_EQ(difference(tree_of(1), must(make().load(path_)).tree), "");
+}
+
 TEST_F(Manager, CompressesAndSplitsWhereItIsAskedTo) {
   const Tree zeros = Tree::dict({{"w", must(Array::zeros(DType::kInt8, {100'000}))}});
   must(make().save(zeros, dir_ / "raw"));
@@ -184,9 +226,9 @@ TEST_F(Manager, BlocksWhenItIsAskedTo) {
 TEST_F(Manager, KeepsWhatTheUserAdds) {
   auto manager = make();
   std::string told;
-  SaveTreeOptions options{.prefix = "model", .callback = [&](const std::string& path) {
-                            told = path + (has("cairn.json") ? " committed" : "");
-                          }};
+  SavePytreeOptions options{.prefix = "model", .callback = [&](const std::string& path) {
+                              told = path + (has("cairn.json") ? " committed" : "");
+                            }};
   options.metadata = Json(Json::Object{{"lr", 0.5}});
   options.extras = Json(Json::Object{{"epoch", 3}});
   options.step = 7;

@@ -98,13 +98,17 @@ class RunCheckpointer final : public Checkpointer {
           tree, destination.empty() ? fmt::format("run-{}", *options.step) : destination,
           structured);
     }
-    SaveTreeOptions how{.prefix = options.prefix,
-                        .float_dtype = options.dtype,
-                        .extras = options.extras,
-                        .write_index = options.write_index};
-    how.callback = [done = options.commit_callback](const std::string&) {
-      if (done) done();
-    };
+    CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
+    const SavePytreeOptions how{.prefix = options.prefix,
+                                .mesh = options.mesh,
+                                .dtype = options.dtype,
+                                .wishes = std::move(wishes),
+                                .extras = options.extras,
+                                .callback =
+                                    [done = options.commit_callback](const std::string&) {
+                                      if (done) done();
+                                    },
+                                .write_index = options.write_index};
     const std::string path = destination.empty() ? base_ : destination;
     return begin(path, std::nullopt, [&] { return manager_->save_pytree(tree, path, how); });
   }
@@ -228,6 +232,11 @@ class RunCheckpointer final : public Checkpointer {
     return parse_json(dump_mark(mark)).value_or(Json());
   }
 
+  static Result<SpecTree> wishes_of(const Tree& tree, const SaveCheckpointOptions& options) {
+    return wished_specs(tree, options.shardings, options.partition_rules,
+                        options.mesh ? &*options.mesh : nullptr);
+  }
+
   Result<SaveHandle> save_one(const Tree& tree, const std::string& path,
                               const SaveCheckpointOptions& options) {
     Saving saving{.step = options.step,
@@ -241,8 +250,12 @@ class RunCheckpointer final : public Checkpointer {
             return Result<void>();
           });
     }
+    CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
     return save({{options.prefix, tree}}, path, saving,
-                {.float_dtype = options.dtype, .write_index = options.write_index});
+                {.mesh = options.mesh,
+                 .float_dtype = options.dtype,
+                 .write_index = options.write_index,
+                 .wishes = std::move(wishes)});
   }
 
   Result<SaveHandle> save(const std::vector<NamedTree>& trees, const std::string& path,

@@ -64,6 +64,11 @@ struct SaveCheckpointOptions {
   std::string prefix = {};
   bool structured = false;  ///< needs a prefix
   std::optional<DType> dtype = {};
+  /// How arrays that lie on no mesh are to lie when they are loaded without a word about it: must
+  /// fit the tree, and are stored (wished_specs()).
+  std::optional<Mesh> mesh = {};
+  const ShardingTree* shardings = nullptr;
+  const PartitionRules* partition_rules = nullptr;
   Json extras = {};
   Json metrics = {};
   bool write_index = true;

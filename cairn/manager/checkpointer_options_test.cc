@@ -97,6 +97,47 @@ TEST_F(OptionsOfARun, SayHowATreeIsSavedWithoutAStep) {
   EXPECT_TRUE(std::filesystem::exists(dir_ / "plain/tensorstore_index.json"));
 }
 
+TEST_F(OptionsOfARun, SayHowArraysAreToLieWhenTheyAreLoaded) {
+  const Mesh mesh = must(Mesh::over_ranks({{"dp", 2}, {"tp", 3}}, 1));
+  const PartitionSpec spec({{"dp"}, {"tp"}});
+  const auto rules = must(PartitionRules::make({{"w", spec}}));
+  const ShardingTree shardings = must(shardings_on(mesh, {{KeyPath({"w"}), spec}}));
+  auto run = make();
+  const auto loaded_spec = [&](const std::string& name) {
+    const auto loaded = must(cairn::load(base_ + "/" + name, {.mesh = mesh}, *runtime_));
+    const auto leaves = must(flatten(loaded.tree));
+    return std::get<ShardedArray>(leaves.front().leaf).sharding().named()->spec();
+  };
+  must(run->save_checkpoint(tree_of(1), "rules",
+                            {.step = 1, .mesh = mesh, .partition_rules = &rules}));
+  EXPECT_EQ(loaded_spec("rules"), spec);
+  must(run->save_checkpoint(tree_of(1), "shardings", {.step = 2, .shardings = &shardings}));
+  EXPECT_EQ(loaded_spec("shardings"), spec);
+  must(run->save_pytree(tree_of(1), base_ + "/tree",
+                        {.prefix = "model", .mesh = mesh, .partition_rules = &rules}));
+  EXPECT_EQ(loaded_spec("tree"), spec);
+  must(run->save_checkpoint(tree_of(1), "none", {.step = 3}));
+  must(run->wait_until_finished());
+  EXPECT_EQ(reason(cairn::load(base_ + "/none", {.mesh = mesh}, *runtime_)), "load/no-sharding");
+}
+
+TEST_F(OptionsOfARun, MustFitTheTreeThatIsSaved) {
+  const Mesh mesh = must(Mesh::over_ranks({{"dp", 4}}, 1));
+  const PartitionSpec spec({{"dp"}});
+  const auto rules = must(PartitionRules::make({{"w", spec}}));
+  const auto others = must(PartitionRules::make({{"bias", spec}}));
+  const ShardingTree shardings = must(shardings_on(mesh, {{KeyPath({"v"}), spec}}));
+  auto run = make();
+  EXPECT_EQ(
+      reason(run->save_checkpoint(tree_of(1), "a", {.mesh = mesh, .partition_rules = &rules})),
+      "sharding/tree-mismatch");
+  EXPECT_EQ(reason(run->save_checkpoint(tree_of(1), "a", {.partition_rules = &others})),
+            "rules/no-match");
+  EXPECT_EQ(reason(run->save_checkpoint(tree_of(1), "a", {.shardings = &shardings})),
+            "sharding/tree-mismatch");
+  EXPECT_FALSE(has("a"));
+}
+
 TEST_F(OptionsOfARun, SayWhereTheLatestIsLookedForAndHowItsKeysRead) {
   must(make({.base_path = dir_ / "other"})
            ->save_checkpoint(tree_of(2), "a", {.step = 1, .prefix = "model"}));

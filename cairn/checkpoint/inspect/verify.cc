@@ -50,8 +50,10 @@ class Verifier {
             array.sums.empty() ? array.stored.chunk_bytes() : array.sums.lengths()[n];
         jobs_.push_back({&prefix, i, n, nullptr, bytes});
       }
-      if (array.sums.empty() && chunks > 0) report_.unchecked.push_back(array.path.text());
-      for (const DigestPlace& place : digests_of(prefix, {i})) digests_.push_back({&prefix, place});
+      const auto digests = digests_of(prefix, {i});
+      if (array.sums.empty() && digests.empty() && chunks > 0)
+        report_.unchecked.push_back(array.path.text());
+      for (const DigestPlace& place : digests) digests_.push_back({&prefix, place});
     }
   }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // zarr v2 arrays of JAX and of the reference system: by its index, alone, or found by looking.
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cairn/base/bytes.h"
+#include "cairn/checkpoint/checkpoint_metadata.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/open.h"
@@ -34,6 +37,47 @@ std::vector<std::string> directories_of(const std::vector<IndexedArray>& arrays)
 
 std::string unchecked_note(std::string_view what) {
   return fmt::format("{}: nothing could be checked but that it decodes", what);
+}
+
+Result<CheckpointMetadata> read_metadata(const Place& place) {
+  CAIRN_TRY_ASSIGN(const Buffer text, storage::read_all(*place.store, kCheckpointMetadataName,
+                                                        kMaxCheckpointMetadataBytes));
+  return parse_checkpoint_metadata(as_text(text.bytes()));
+}
+
+/// The digests of the arrays, if there is one for each and no others.
+bool take_digests(const CheckpointMetadata& metadata, Manifest& manifest) {
+  std::unordered_map<std::string_view, const std::string*> digests;
+  for (const auto& [key, digest] : metadata.checksum) digests.emplace(key, digest.text());
+  const auto digest_of = [&](const ManifestArray& array) -> const std::string* {
+    const auto found = digests.find(array.path.text());
+    return found == digests.end() ? nullptr : found->second;
+  };
+  if (manifest.arrays.empty() || digests.size() != manifest.arrays.size()) return false;
+  if (!std::ranges::all_of(manifest.arrays, digest_of)) return false;
+  for (ManifestArray& array : manifest.arrays) array.sha256 = *digest_of(array);
+  return true;
+}
+
+/// checkpoint_metadata.json speaks of the tree that was saved last, and does not say which that
+/// was: digests are taken only where there is but one.
+void add_metadata(const Place& place, Checkpoint& checkpoint) {
+  const auto metadata = read_metadata(place);
+  if (!metadata && metadata.error().code() != Code::kNotFound) {
+    checkpoint.notes.push_back(
+        fmt::format("{} was left aside: {}", kCheckpointMetadataName, metadata.error().message()));
+  }
+  bool checkable = false;
+  if (metadata) {
+    for (OpenedPrefix& prefix : checkpoint.prefixes)
+      prefix.manifest.metadata = metadata->custom_metadata;
+    checkable = checkpoint.prefixes.size() == 1 &&
+                take_digests(*metadata, checkpoint.prefixes.front().manifest);
+  }
+  checkpoint.notes.push_back(
+      checkable ? "written by another system, with a SHA-256 of each array, which verify and "
+                  "validating loads check"
+                : unchecked_note("written by another system"));
 }
 
 }  // namespace
@@ -98,7 +142,7 @@ Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runt
   Checkpoint checkpoint;
   checkpoint.kind = "tensorstore index";
   checkpoint.prefixes = std::move(prefixes);
-  checkpoint.notes.push_back(unchecked_note("written by another system"));
+  add_metadata(place, checkpoint);
   return std::optional(std::move(checkpoint));
 }
 

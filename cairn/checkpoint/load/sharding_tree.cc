@@ -140,6 +140,29 @@ Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& t
   return Error(Code::kFailedPrecondition, "sharding/tree-mismatch", std::move(problems));
 }
 
+Result<SpecTree> wished_specs(const Tree& tree, const ShardingTree* shardings,
+                              const PartitionRules* rules, const Mesh* mesh) {
+  SpecTree specs;
+  if (shardings != nullptr) {
+    CAIRN_TRY(validate_sharding_tree(*shardings, tree));
+    for (const auto& [path, sharding] : *shardings) {
+      if (const NamedSharding* named = sharding.named()) specs.emplace(path, named->spec());
+    }
+    return specs;
+  }
+  if (rules == nullptr) return specs;
+  CAIRN_TRY_ASSIGN(const auto matched, match_partition_rules(*rules, tree));
+  CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
+  for (const NamedLeaf& leaf : leaves) {
+    if (is_array_like(leaf.leaf)) specs.emplace(leaf.path, matched.at(leaf.path));
+  }
+  if (mesh != nullptr) {
+    CAIRN_TRY_ASSIGN(const auto placed, shardings_on(*mesh, specs));
+    CAIRN_TRY(validate_sharding_tree(placed, tree));
+  }
+  return specs;
+}
+
 Result<ShardAndGather> make_shard_and_gather_fns(const Mesh& mesh, const SpecTree& specs) {
   ShardAndGather both;
   CAIRN_TRY_ASSIGN(both.shard, shardings_on(mesh, specs));

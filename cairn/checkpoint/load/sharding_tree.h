@@ -47,6 +47,12 @@ Result<Tree> apply_sharding_tree(Tree tree, const ShardingTree& shardings, int r
 /// `failed_precondition` (sharding/tree-mismatch) that lists every leaf where it is not so.
 Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& tree);
 
+/// Specs that are to be stored with a tree: those of `shardings`, which must fit it
+/// (validate_sharding_tree), else by the rules; on `mesh`, if there is one, they must fit too.
+/// Null and null: none.
+Result<SpecTree> wished_specs(const Tree& tree, const ShardingTree* shardings,
+                              const PartitionRules* rules, const Mesh* mesh);
+
 /// What shards a tree and what gathers it again: in `gather` every leaf is whole on rank 0.
 struct ShardAndGather {
   ShardingTree shard;

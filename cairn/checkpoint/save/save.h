@@ -11,6 +11,7 @@
 
 #include "cairn/base/json.h"
 #include "cairn/checkpoint/commit/commit_guard.h"
+#include "cairn/checkpoint/load/sharding_tree.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/progress.h"
 #include "cairn/checkpoint/runtime.h"
@@ -42,6 +43,10 @@ struct SaveOptions {
   /// Prefixes and the texts of their `<prefix>_structure.json`, by which the reference system loads
   /// a tree with its containers; they come and go with the prefix. zarr2 alone; rank 0's alone.
   std::vector<std::pair<std::string, std::string>> structures = {};
+  /// Axes of the mesh, and how arrays are to lie on it when they are loaded, by key path without
+  /// the prefix: written down for arrays that lie on no mesh now. One bare file has no room for it.
+  std::vector<MeshAxis> mesh = {};
+  SpecTree wishes = {};
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
   std::optional<std::string> mark = {};
   /// With several ranks: longest time from when all have come to the decision, and before that for

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
+#include "cairn/checkpoint/checkpoint_metadata.h"
 #include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/commit/rank_phase.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
@@ -43,28 +44,6 @@ void count(const Manifest& manifest, SaveReport& report) {
   report.digests.push_back(root_digest(manifest));
 }
 
-/// checkpoint_metadata.json as the reference system writes it, of the last tree.
-std::string checkpoint_metadata(const PreparedTree& tree, bool with_arrays) {
-  Json::Object checksum;
-  Json::Object arrays;
-  for (const ManifestArray& array : tree.manifest.arrays) {
-    if (!with_arrays) break;
-    if (!array.sha256.empty()) checksum.emplace_back(array.path.text(), array.sha256);
-    arrays.emplace_back(
-        array.path.text(),
-        Json::Object{{"dtype", dtype_name(array.stored.dtype)},
-                     {"shape", Json::Array(array.stored.shape.begin(), array.stored.shape.end())}});
-  }
-  const Json& user = tree.manifest.metadata;
-  const Json json(Json::Object{{"version", writer_name()},
-                               {"timestamp", tree.manifest.time},
-                               {"checksum", std::move(checksum)},
-                               {"array_metadata", std::move(arrays)},
-                               {"framework_version", nullptr},
-                               {"custom_metadata", user.is_null() ? Json(Json::Object{}) : user}});
-  return dump_json(json, JsonStyle{.ascii = true, .python_spaces = true});
-}
-
 Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& writer,
                                   storage::Store& store, bool write_index) {
   CAIRN_TRY_ASSIGN(const std::string text, dump_manifest(tree.manifest));
@@ -90,6 +69,18 @@ Result<void> put_structure(const SaveOptions& options, storage::Store& store,
     CAIRN_TRY(store.put(prefix.entries.back(), as_bytes(text)));
   }
   return {};
+}
+
+/// The mesh that arrays lie on, or the one that the caller has in mind.
+void add_mesh(const PreparedTree& tree, const SaveOptions& options, Manifest& manifest) {
+  const auto on_mesh = std::ranges::find_if(
+      tree.arrays, [](const PlannedArray& array) { return array.sharding.named() != nullptr; });
+  manifest.mesh =
+      on_mesh != tree.arrays.end() ? on_mesh->sharding.named()->mesh().axes() : options.mesh;
+  for (ManifestArray& array : manifest.arrays) {
+    const auto wish = options.wishes.find(array.path);
+    if (!array.spec && wish != options.wishes.end()) array.spec = wish->second;
+  }
 }
 
 Result<void> divide_alone(std::vector<PreparedTree>& trees) {
@@ -330,19 +321,16 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
   for (std::size_t i = 0; i < trees.size(); ++i) {
     Manifest& manifest = trees[i].manifest;
     manifest.attempt = attempt.id();
-    const auto on_mesh = std::ranges::find_if(trees[i].arrays, [](const PlannedArray& array) {
-      return array.sharding.named() != nullptr;
-    });
-    if (on_mesh != trees[i].arrays.end()) manifest.mesh = on_mesh->sharding.named()->mesh().axes();
     CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i])));
+    add_mesh(trees[i], options, manifest);
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
     CAIRN_TRY(put_structure(options, attempt.data(), prefix.record));
     finished.request.prefixes.push_back(std::move(prefix));
     count(manifest, finished.report);
   }
-  finished.request.checkpoint_metadata =
-      checkpoint_metadata(trees.back(), options.enable_validation);
+  finished.request.checkpoint_metadata = dump_checkpoint_metadata(
+      describe_checkpoint(trees.back().manifest, options.enable_validation));
   CAIRN_TRY(attempt.data().sync());
   return finished;
 }
