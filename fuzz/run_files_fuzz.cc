@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small files of a run directory: the mark, which clients write, and the owner file.
+// The small files of a run directory: the mark and checkpoint_metadata.json, which clients write,
+// and the owner file.
 #include <cstdlib>
 
+#include "cairn/checkpoint/checkpoint_metadata.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
 
@@ -16,6 +18,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto owner = cairn::parse_owner_file(text)) {
     const auto again = cairn::parse_owner_file(cairn::dump_owner_file(*owner));
     if (!again || *again != *owner) std::abort();
+  }
+  if (const auto metadata = cairn::parse_checkpoint_metadata(text)) {
+    const std::string dumped = cairn::dump_checkpoint_metadata(*metadata);
+    const auto again = cairn::parse_checkpoint_metadata(dumped);
+    if (!again) std::abort();
+    if (!metadata->timestamp.empty() && cairn::dump_checkpoint_metadata(*again) != dumped)
+      std::abort();
   }
   return 0;
 }
