@@ -137,6 +137,14 @@ TEST(BadInputOfFormats, SomethingElseWhereAZarrPrefixWouldGoIsRefused) {
   EXPECT_EQ(contents(dir.path()), before);
 }
 
+TEST(BadInputOfFormats, AnArrayAloneWithoutANameIsRefusedBeforeAnythingIsMade) {
+  Runtime runtime;
+  const TempDir dir;
+  EXPECT_EQ(reason(save_tree(Tree(array_of(DType::kInt8, {3})), dir / "c", {}, runtime)),
+            "layout/root-array");
+  EXPECT_TRUE(contents(dir.path()).empty());
+}
+
 TEST(BadInputOfFormats, TypesThatAFormatLacksAreRefusedByName) {
   Runtime runtime;
   TempDir dir;

@@ -100,9 +100,10 @@ class DirectorySave final : public SaveSteps {
 
   Result<void> begin() override {
     CAIRN_TRY(divide_alone(trees_));
-    CAIRN_TRY_ASSIGN(made_, make_path(runtime_.file_system(), path_));
     CAIRN_TRY_ASSIGN(writers_, make_writers(trees_, options_, runtime_));
-    return hash_trees(trees_, Hash::kChanging, options_, runtime_);
+    CAIRN_TRY(hash_trees(trees_, Hash::kChanging, options_, runtime_));
+    CAIRN_TRY_ASSIGN(made_, make_path(runtime_.file_system(), path_));
+    return {};
   }
 
   const Writers& writers() const override { return writers_; }
