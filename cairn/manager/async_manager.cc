@@ -64,7 +64,8 @@ Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const s
                     .progress = options.progress,
                     .phase = options.phase,
                     .step = options.step,
-                    .wishes = options.wishes});
+                    .wishes = options.wishes,
+                    .adjust = options.adjust});
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<NamedTree>& trees,
@@ -128,6 +129,7 @@ SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options)
       if (user) user(phase);
     };
   }
+  if (options.adjust) options.adjust(save);
   return save;
 }
 

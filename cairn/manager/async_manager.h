@@ -43,6 +43,9 @@ struct AsyncManagerOptions {
 /// Gets the path when the checkpoint is committed; in the background.
 using SavedCallback = std::function<void(const std::string& path)>;
 
+/// Has the last word on how something is saved, once it is known that it will be.
+using SaveAdjustment = std::function<void(SaveOptions& options)>;
+
 /// What every save takes, and what a run adds to it.
 struct SaveTreeOptions {
   std::string prefix = {};
@@ -67,6 +70,7 @@ struct SaveTreeOptions {
   std::optional<std::string> mark = {};  ///< text of metadata.json
   CommitGuard guard = {};
   std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
+  SaveAdjustment adjust = {};
 };
 
 struct SavePytreeOptions {
@@ -83,6 +87,7 @@ struct SavePytreeOptions {
   ProgressSink progress = {};
   PhaseSink phase = {};
   std::optional<std::int64_t> step = {};
+  SaveAdjustment adjust = {};
 };
 
 /// Threading: safe; with several ranks, one caller at a time and the same calls on all of them.

@@ -40,6 +40,10 @@ Json mark_members(const Json& extras, const Json& metrics) {
   return members.empty() ? Json() : Json(std::move(members));
 }
 
+Clock::Wall now_of(const CheckpointerOptions& options, Runtime& runtime) {
+  return options.now ? options.now() : runtime.clock().wall();
+}
+
 class RunCheckpointer final : public Checkpointer {
  public:
   RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
@@ -66,12 +70,14 @@ class RunCheckpointer final : public Checkpointer {
                         .mesh = options.mesh,
                         .callbacks = options.true_callbacks};
     const std::string path = base_ + "/" + fmt::format("run-{}", step);
-    CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
-                       if (!trees) return save_by_callbacks(path, saving);
-                       CAIRN_TRY_ASSIGN(const auto named, trees());
-                       return save(named, path, saving,
-                                   {.progress = options.progress, .phase = options.phase});
-                     }));
+    CAIRN_TRY_ASSIGN(
+        auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
+          if (!trees) return save_by_callbacks(path, saving);
+          CAIRN_TRY_ASSIGN(const auto named, trees());
+          return save(
+              named, path, saving,
+              {.progress = options.progress, .phase = options.phase, .adjust = options.adjust});
+        }));
     if (decision.stop) {
       stop_ = true;
       CAIRN_TRY(handle.wait(Deadline::in(options_.stop_timeout)));
@@ -108,7 +114,9 @@ class RunCheckpointer final : public Checkpointer {
                                     [done = options.commit_callback](const std::string&) {
                                       if (done) done();
                                     },
-                                .write_index = options.write_index};
+                                .write_index = options.write_index,
+                                .progress = options.progress,
+                                .adjust = options.adjust};
     const std::string path = destination.empty() ? base_ : destination;
     return begin(path, std::nullopt, [&] { return manager_->save_pytree(tree, path, how); });
   }
@@ -190,7 +198,7 @@ class RunCheckpointer final : public Checkpointer {
     // A signal may come while a save begins, which then counts as the answer to it.
     const bool asked = (watcher_ && watcher_->is_requested()) ||
                        (options_.signals && options_.signals->is_requested()) || (stop && !stop_);
-    return Decision{policy_.decide(step, runtime_.clock().wall(), force || asked), stop};
+    return Decision{policy_.decide(step, now_of(options_, runtime_), force || asked), stop};
   }
 
   Result<std::string> place(const std::string& destination) const {
@@ -255,7 +263,9 @@ class RunCheckpointer final : public Checkpointer {
                 {.mesh = options.mesh,
                  .float_dtype = options.dtype,
                  .write_index = options.write_index,
-                 .wishes = std::move(wishes)});
+                 .progress = options.progress,
+                 .wishes = std::move(wishes),
+                 .adjust = options.adjust});
   }
 
   Result<SaveHandle> save(const std::vector<NamedTree>& trees, const std::string& path,
@@ -298,7 +308,7 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   void take_note(std::int64_t step) {
-    policy_.saved(step, runtime_.clock().wall());
+    policy_.saved(step, now_of(options_, runtime_));
     if (watcher_) watcher_->answered();
     if (options_.signals) options_.signals->answered();
   }
@@ -367,7 +377,7 @@ Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions opt
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.base_path));
   CAIRN_TRY(check_rules(options.retention));
   CAIRN_TRY_ASSIGN(auto policy, SavePolicy::make(options.save_interval, options.step_policies,
-                                                 runtime->clock().wall()));
+                                                 now_of(options, *runtime)));
   if (!options.manager) {
     options.manager =
         std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, std::move(runtime));

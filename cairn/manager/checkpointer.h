@@ -27,8 +27,10 @@ struct CheckpointerOptions {
   /// Time between temporary saves; nothing: there are none.
   std::optional<std::chrono::nanoseconds> save_interval = {};
   std::vector<CheckpointInterval> step_policies = {};
-  /// What saves and loads; null: one with default options. Its runtime's clock is the one that
-  /// counts.
+  /// The time that the policies go by, asked before on_step() and saves return; empty: that of the
+  /// manager's runtime.
+  std::function<Clock::Wall()> now = {};
+  /// What saves and loads; null: one with default options.
   std::shared_ptr<AsyncCheckpointManager> manager = {};
   /// After the first save, temporary checkpoints and torn saves of earlier runs are removed.
   bool delete_old_temp_checkpoints = true;
@@ -56,6 +58,7 @@ struct StepOptions {
   // Of a save of trees, until it has ended; SaveHandle says the same to whoever asks it.
   ProgressSink progress = {};
   PhaseSink phase = {};
+  SaveAdjustment adjust = {};
 };
 
 struct SaveCheckpointOptions {
@@ -73,6 +76,8 @@ struct SaveCheckpointOptions {
   Json metrics = {};
   bool write_index = true;
   std::function<void()> commit_callback = {};  ///< once after the commit, in the background
+  ProgressSink progress = {};
+  SaveAdjustment adjust = {};
 };
 
 struct LoadCheckpointOptions {

@@ -214,6 +214,29 @@ TEST_F(OptionsOfARun, BoundTheWaitForTheLastSave) {
   EXPECT_TRUE(has("run-1/cairn.json")) << "the save goes on";
 }
 
+TEST_F(OptionsOfARun, SayWhatTimeItIsForThePolicies) {
+  Clock::Wall now{std::chrono::hours(1000)};
+  auto run = make({.save_interval = std::chrono::minutes(10), .now = [&] { return now; }});
+  EXPECT_EQ(run->policy().last_save_time(), now);
+  EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
+  now += std::chrono::minutes(10);
+  EXPECT_TRUE(must(run->on_step(2, tree_of(1))));
+  EXPECT_EQ(run->policy().last_save_time(), now);
+  EXPECT_FALSE(must(run->on_step(3, tree_of(1))));
+}
+
+TEST_F(OptionsOfARun, LetTheCallerHaveTheLastWordOnASave) {
+  auto run = make();
+  const SaveAdjustment adjust = [](SaveOptions& options) {
+    options.extras = Json(Json::Object{{"adjusted", true}});
+  };
+  must(run->on_step(1, tree_of(1), {.force = true, .adjust = adjust}));
+  must(run->save_checkpoint(tree_of(1), "a", {.step = 2, .adjust = adjust}));
+  must(run->save_pytree(tree_of(1), dir_ / "b", {.prefix = "p", .adjust = adjust}));
+  for (const std::string& path : {base_ + "/run-1", base_ + "/a", dir_ / "b"})
+    EXPECT_NE(must(cairn::load(path, {}, *runtime_)).extras.find("adjusted"), nullptr) << path;
+}
+
 TEST_F(OptionsOfARun, ForceASaveThatNobodyAskedFor) {
   auto run = make();
   EXPECT_FALSE(must(run->on_step(1, tree_of(1))));

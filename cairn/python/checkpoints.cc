@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading: load, open, ls, verify, diff, stats.
+// Looking at checkpoints: open, ls, verify, diff.
 #include <string>
 #include <utility>
 
@@ -12,78 +12,16 @@
 #include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/load/sharding_tree.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/failure.h"
+#include "cairn/python/loads.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
 
 namespace cairn::python {
 
 namespace {
-
-using Parts = std::vector<std::string>;
-using Prefix = std::optional<std::string>;
-
-std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
-  std::vector<KeyPath> paths;
-  for (const Parts& parts : keys) paths.emplace_back(parts);
-  return paths;
-}
-
-nb::dict report_of(const LoadReport& report) {
-  nb::dict made;
-  made["loaded"] = report.loaded;
-  made["missing"] = report.missing;
-  made["unexpected"] = report.unexpected;
-  made["mismatched"] = report.mismatched;
-  made["cast"] = report.cast;
-  made["unchecked"] = report.unchecked;
-  made["notes"] = report.notes;
-  made["bytes"] = report.bytes;
-  return made;
-}
-
-nb::tuple loaded_tuple(const Loaded& loaded, const nb::object& place) {
-  return nb::make_tuple(from_tree(loaded.tree, place), dump_json(loaded.metadata),
-                        dump_json(loaded.extras), report_of(loaded.report));
-}
-
-/// What load() of cairn/_front.py takes, as it comes, but for the place.
-struct LoadCall {
-  Prefix prefix;
-  std::vector<Parts> keys;
-  nb::object dtype;
-  nb::object like;
-  bool strict_shapes = true;
-  bool validate = false;
-  std::vector<std::pair<Parts, Sharding>> shardings;
-  nb::object place;
-  nb::object progress;
-};
-
-/// `load_it(options)` is done aside.
-template <typename LoadIt>
-nb::tuple load_tree(const LoadCall& call, LoadIt load_it) {
-  LoadOptions options{.prefix = call.prefix,
-                      .keys = paths_of(call.keys),
-                      .dtype = parse_dtype_argument(call.dtype),
-                      .strict_shapes = call.strict_shapes,
-                      .validate = call.validate,
-                      .progress = progress_of(call.progress)};
-  std::optional<Tree> like;
-  if (!call.like.is_none()) like = to_template(call.like);
-  ShardingTree shardings;
-  for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
-  return loaded_tuple(apart([load_it = std::move(load_it), options = std::move(options),
-                             like = std::move(like), shardings = std::move(shardings)]() mutable {
-                        if (like) options.like = &*like;
-                        if (!shardings.empty()) options.shardings = &shardings;
-                        return load_it(options);
-                      }),
-                      call.place);
-}
 
 /// An opened checkpoint in Python's hands.
 class Opened {
@@ -102,16 +40,17 @@ class Opened {
 
 nb::object load_leaves(const Opened& opened, std::string prefix, std::vector<Parts> keys,
                        std::vector<std::pair<Parts, Sharding>> shardings, nb::object place) {
-  const LoadCall call{.prefix = std::move(prefix),
-                      .keys = std::move(keys),
-                      .dtype = nb::none(),
-                      .like = nb::none(),
-                      .shardings = std::move(shardings),
-                      .place = std::move(place),
-                      .progress = nb::none()};
-  return load_tree(call, [shared = opened.shared(), where = runtime()](const LoadOptions& options) {
-    return load(*shared, options, *where);
-  })[0];
+  LoadCall call;
+  call.prefix = std::move(prefix);
+  call.keys = std::move(keys);
+  call.shardings = std::move(shardings);
+  call.place = std::move(place);
+  return load_tree(call,
+                   [shared = opened.shared(), where = runtime()](
+                       const LoadOptions& options) -> Result<std::optional<Loaded>> {
+                     CAIRN_TRY_ASSIGN(auto loaded, load(*shared, options, *where));
+                     return std::optional(std::move(loaded));
+                   })[0];
 }
 
 nb::list leaves_of(const OpenedPrefix& prefix) {
@@ -222,22 +161,6 @@ void bind_checkpoints(nb::module_& module) {
       .def("verify", &verified, nb::arg("prefix").none(), nb::arg("progress").none())
       .def("diff", &compared, nb::arg("other"), nb::arg("prefix").none(),
            nb::arg("progress").none());
-  module.def(
-      "load",
-      [](std::string path, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
-         nb::object like, bool strict_shapes, bool validate,
-         std::vector<std::pair<Parts, Sharding>> shardings, nb::object place, nb::object progress) {
-        return load_tree(
-            {std::move(prefix), std::move(keys), std::move(dtype), std::move(like), strict_shapes,
-             validate, std::move(shardings), std::move(place), std::move(progress)},
-            [path = std::move(path), where = runtime()](const LoadOptions& options) {
-              return load(path, options, *where);
-            });
-      },
-      nb::arg("path"), nb::kw_only(), nb::arg("prefix").none(), nb::arg("keys"),
-      nb::arg("dtype").none(), nb::arg("like").none(), nb::arg("strict_shapes"),
-      nb::arg("validate"), nb::arg("shardings"), nb::arg("place").none(),
-      nb::arg("progress").none());
   module.def("parse_key",
              [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
   module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });

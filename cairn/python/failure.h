@@ -3,13 +3,15 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include <nanobind/nanobind.h>
 
 #include "cairn/async/background.h"
-#include "cairn/async/future.h"
+#include "cairn/async/mutex.h"
 #include "cairn/base/result.h"
 
 namespace cairn::python {
@@ -53,6 +55,48 @@ void wait_until(const Ready& ready) {
 /// How long a wait looks away from signals.
 constexpr std::chrono::milliseconds kMoment{50};
 
+/// What work aside wants done by the thread that waits for it: whatever is Python's belongs there.
+/// Threading: safe.
+class Errands {
+ public:
+  /// Aside: until the errand is done. Its exception becomes an error; `cancelled`
+  /// (python/interrupted) if nobody waits any longer.
+  Result<void> have_done(const std::function<void()>& errand);
+  /// Aside: there will be none any more.
+  void finish();
+
+  /// Here, with Python: does errands until there will be none. Throws what a signal handler raised:
+  /// KeyboardInterrupt after Ctrl-C; the work goes on, and its errands are refused.
+  void attend();
+  /// Throws the exception of an errand, if there was one.
+  void rethrow() const;
+
+ private:
+  void run(const std::function<void()>& errand);
+
+  Mutex mutex_;
+  CondVar changed_;
+  const std::function<void()>* errand_ CAIRN_GUARDED_BY(mutex_) = nullptr;
+  std::optional<Result<void>> outcome_ CAIRN_GUARDED_BY(mutex_);
+  bool finished_ CAIRN_GUARDED_BY(mutex_) = false;
+  bool abandoned_ CAIRN_GUARDED_BY(mutex_) = false;
+  std::exception_ptr raised_;  // by errands, in the thread that waits
+};
+
+/// While it lives, in_caller() of this thread goes there.
+class ErrandScope {
+ public:
+  explicit ErrandScope(Errands& errands);
+  ~ErrandScope();
+  ErrandScope(const ErrandScope&) = delete;
+  ErrandScope& operator=(const ErrandScope&) = delete;
+};
+
+/// Has something done with Python: by the thread that waits in apart() for this one, or here if
+/// there is none. An exception of Python becomes `internal` (python/callback), and apart() throws
+/// it again if the work fails; a Failure becomes its error.
+Result<void> in_caller(const std::function<void()>& errand);
+
 /// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
 /// all that it needs.
 template <typename Work>
@@ -62,18 +106,19 @@ auto apart(Work work) {
     explicit Shared(Work w) : work(std::move(w)) {}
     Work work;
     std::optional<Answer> answer;
-    Promise<bool> done;
+    Errands errands;
   };
   auto shared = std::make_shared<Shared>(std::move(work));
-  const Future<bool> done = shared->done.future();
   {
     nb::gil_scoped_release release;
     run_aside([shared] {
+      const ErrandScope scope(shared->errands);
       shared->answer.emplace(shared->work());
-      shared->done.set(true);
+      shared->errands.finish();
     });
   }
-  wait_until([&] { return bool(done.wait(Deadline::in(kMoment))); });
+  shared->errands.attend();
+  if (!*shared->answer) shared->errands.rethrow();
   return value_of(std::move(*shared->answer));
 }
 

@@ -5,7 +5,10 @@
 
 #include "cairn/checkpoint/version.h"
 #include "cairn/python/failure.h"
+#include "cairn/python/loads.h"
+#include "cairn/python/managers.h"
 #include "cairn/python/runtime.h"
+#include "cairn/python/saves.h"
 #include "cairn/python/shardings.h"
 
 // The macro is nanobind's.
@@ -15,7 +18,9 @@ NB_MODULE(_core, module) {
   python::bind_runtime(module);
   python::bind_shardings(module);
   python::bind_saves(module);
+  python::bind_loads(module);
   python::bind_checkpoints(module);
   python::bind_helpers(module);
+  python::bind_managers(module);
   module.attr("__version__") = std::string(cairn::kVersion);
 }

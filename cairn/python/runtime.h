@@ -31,7 +31,6 @@ ProgressSink progress_of(const nb::object& function);
 Result<void> call_back(const std::shared_ptr<const void>& function);
 
 void bind_runtime(nb::module_& module);
-void bind_saves(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_helpers(nb::module_& module);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <atomic>
+#include "cairn/python/saves.h"
+
 #include <string>
 #include <utility>
 
@@ -8,10 +9,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "cairn/checkpoint/save/save_async.h"
 #include "cairn/format/codec_spec.h"
 #include "cairn/python/arrays.h"
-#include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
 
@@ -21,7 +20,7 @@ namespace {
 
 /// What save() of cairn/_front.py takes, as it comes.
 struct SaveCall {
-  std::vector<std::pair<std::string, nb::object>> trees;
+  PythonTrees trees;
   std::string path;
   std::string layout;
   bool compress = false;
@@ -53,37 +52,17 @@ SaveOptions options_of(const SaveCall& call) {
   return options;
 }
 
-/// Refuses the save whose caller was interrupted while its arrays were copied: they may change now.
-CommitGuard unless_interrupted(const std::shared_ptr<std::atomic<bool>>& interrupted) {
-  return [interrupted]() -> Result<std::shared_ptr<void>> {
-    if (!*interrupted) return std::shared_ptr<void>();
-    return Error(Code::kCancelled, "python/interrupted",
-                 "the call was interrupted before the arrays had been copied");
-  };
-}
-
 SaveHandle begin_save(const SaveCall& call) {
-  std::vector<NamedTree> trees;
-  for (const auto& [prefix, object] : call.trees) trees.emplace_back(prefix, to_tree(object));
-  const auto interrupted = std::make_shared<std::atomic<bool>>(false);
-  AsyncSaveOptions options{.save = options_of(call)};
+  AsyncSaveOptions options{.save = options_of(call), .committed = after_commit(call.committed)};
   const auto where = runtime();
   if (call.write_index && call.layout == kZarr2Layout && where->rank() == 0)
     options.save.structures = structures_of(call.trees, call.extras);
-  options.save.guard = unless_interrupted(interrupted);
-  if (!call.committed.is_none()) {
-    options.committed = [function = keep(call.committed)](const SaveReport&) {
-      return call_back(function);
-    };
-  }
-  try {
-    return apart([trees = std::move(trees), path = call.path, options = std::move(options), where] {
-      return save_async(trees, path, options, where);
-    });
-  } catch (nb::python_error&) {
-    *interrupted = true;
-    throw;
-  }
+  return begin_apart([trees = to_trees(call.trees), path = call.path, options = std::move(options),
+                      where](const CommitGuard& guard) {
+    AsyncSaveOptions guarded = options;
+    guarded.save.guard = guard;
+    return save_async(trees, path, guarded, where);
+  });
 }
 
 nb::dict report_of(const SaveReport& report) {
@@ -116,6 +95,25 @@ nb::tuple progress_tuple(const SaveHandle& handle) {
 
 }  // namespace
 
+CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted) {
+  return [interrupted = std::move(interrupted)]() -> Result<std::shared_ptr<void>> {
+    if (!*interrupted) return std::shared_ptr<void>();
+    return Error(Code::kCancelled, "python/interrupted",
+                 "the call was interrupted before the arrays had been copied");
+  };
+}
+
+std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function) {
+  if (function.is_none()) return {};
+  return [kept = keep(function)](const SaveReport&) { return call_back(kept); };
+}
+
+std::vector<NamedTree> to_trees(const PythonTrees& trees) {
+  std::vector<NamedTree> made;
+  for (const auto& [prefix, object] : trees) made.emplace_back(prefix, to_tree(object));
+  return made;
+}
+
 void bind_saves(nb::module_& module) {
   nb::class_<SaveHandle>(module, "SaveHandle")
       .def_prop_ro("path", &SaveHandle::path)
@@ -125,9 +123,8 @@ void bind_saves(nb::module_& module) {
       .def("wait", &wait_for, nb::arg("timeout") = nb::none());
   module.def(
       "begin_save",
-      [](std::vector<std::pair<std::string, nb::object>> trees, std::string path,
-         std::string layout, bool compress, nb::object dtype, bool validate,
-         std::optional<std::int64_t> step, std::string metadata, std::string extras,
+      [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,
+         bool validate, std::optional<std::int64_t> step, std::string metadata, std::string extras,
          std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
          bool write_index, nb::object committed, nb::object progress) {
         return begin_save({std::move(trees), std::move(path), std::move(layout), compress,

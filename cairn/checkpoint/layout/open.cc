@@ -63,12 +63,24 @@ std::optional<std::size_t> OpenedPrefix::find(const KeyPath& path) const {
   return static_cast<std::size_t>(found - arrays.begin());
 }
 
+namespace {
+
+// One safetensors file of another system holds one tree, whatever it is asked for as. Where an
+// index knows no prefixes, or there is none, paths begin with them.
+bool may_be_called(const OpenedPrefix& only, const std::string& name) {
+  if (!only.foreign) return false;
+  if (only.manifest.layout == kSafetensorsLayout) return true;
+  const KeyPath above({name});
+  return only.name.empty() &&
+         std::ranges::any_of(only.manifest.arrays, [&](const ManifestArray& array) {
+           return array.path.starts_with(above);
+         });
+}
+
+}  // namespace
+
 Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>& name) const {
-  // One safetensors file of another system holds one tree, whatever it is asked for as.
-  if (prefixes.size() == 1 && prefixes[0].foreign &&
-      prefixes[0].manifest.layout == kSafetensorsLayout) {
-    return &prefixes[0];
-  }
+  if (prefixes.size() == 1 && name && may_be_called(prefixes[0], *name)) return &prefixes[0];
   std::string there;
   for (const OpenedPrefix& prefix : prefixes) {
     if (name ? prefix.name == *name : prefixes.size() == 1) return &prefix;

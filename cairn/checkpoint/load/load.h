@@ -20,6 +20,11 @@ namespace cairn::inline checkpoint {
 /// returns stands in the tree instead.
 using LeafCallback = std::function<Result<Leaf>(const KeyPath& path, const ShardedArray& array)>;
 
+/// Who is to hold which box, of each array in the order of the manifest; nothing: as the rest of
+/// the options says.
+using ShardingChooser =
+    std::function<Result<std::vector<std::optional<Sharding>>>(const OpenedPrefix& prefix)>;
+
 struct LoadOptions {
   /// Which tree; needed only where there are several.
   std::optional<std::string> prefix = {};
@@ -38,6 +43,9 @@ struct LoadOptions {
   std::optional<Mesh> mesh = {};
   const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
   const ShardingTree* shardings = nullptr;          ///< by key path
+  /// For shardings that depend on what there is: asked when the checkpoint is open, in the caller's
+  /// thread, before anything is read. Comes before all of the above.
+  ShardingChooser choose_shardings = {};
   /// With `shardings`: what it does not name is looked for elsewhere, as above; false: refused,
   /// with every such leaf (load/unnamed-leaves).
   bool mismatch_allowed = true;

@@ -51,6 +51,10 @@ Result<LoadTarget> LoadTarget::make(const OpenedPrefix& prefix, const LoadOption
   CAIRN_TRY(check_all_named(prefix, options));
   LoadTarget target(prefix, options);
   target.by_rule_.resize(prefix.manifest.arrays.size());
+  if (options.choose_shardings) {
+    CAIRN_TRY_ASSIGN(target.chosen_, options.choose_shardings(prefix));
+    target.chosen_.resize(prefix.manifest.arrays.size());
+  }
   if (options.partition_rules == nullptr) return target;
   if (!options.mesh) {
     return Error(Code::kInvalidArgument, "load/no-mesh",
@@ -75,6 +79,7 @@ Result<LoadTarget> LoadTarget::make(const OpenedPrefix& prefix, const LoadOption
 
 Result<Sharding> LoadTarget::choose(std::size_t i, const ShardedArray* like) const {
   const ManifestArray& array = prefix_->manifest.arrays[i];
+  if (i < chosen_.size() && chosen_[i]) return *chosen_[i];
   if (const Sharding* given = given_sharding(*prefix_, array.path, *options_)) return *given;
   const auto on_mesh = [&](const PartitionSpec& spec) -> Result<Sharding> {
     CAIRN_TRY_ASSIGN(auto named, NamedSharding::make(*options_->mesh, spec));

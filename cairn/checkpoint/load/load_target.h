@@ -15,7 +15,7 @@ KeyPath seen_path(const OpenedPrefix& prefix, const KeyPath& path, const LoadOpt
 /// The shardings that a load's options ask for. Keeps pointers to both; threading: compatible.
 class LoadTarget {
  public:
-  /// `invalid_argument`: load/no-mesh, and what rules say.
+  /// `invalid_argument`: load/no-mesh, and what rules say; what the chooser says.
   static Result<LoadTarget> make(const OpenedPrefix& prefix, const LoadOptions& options);
 
   /// Of one array of the prefix; `like` is what the template has in its place, or null. Errors name
@@ -29,6 +29,7 @@ class LoadTarget {
 
   const OpenedPrefix* prefix_;
   const LoadOptions* options_;
+  std::vector<std::optional<Sharding>> chosen_;        // of each array; empty: there is no chooser
   std::vector<std::optional<PartitionSpec>> by_rule_;  // of each array; none where nobody asks
 };
 

@@ -2,6 +2,7 @@
 #include "cairn/checkpoint/load/load.h"
 
 #include <cstring>
+#include <filesystem>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include "cairn/array/cast.h"
 #include "cairn/checkpoint/load/process_array.h"
 #include "cairn/checkpoint/save/save.h"
+#include "cairn/sharding/named_sharding.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 #include "cairn/tree/flatten.h"
@@ -175,6 +177,41 @@ TEST_F(Loading, OneArrayGoesThroughItsFunctionTheCallbackAndTheCast) {
   EXPECT_EQ(read_process_array(prefix, other, options, runtime_)->mismatches, 1u);
   EXPECT_EQ(read_process_array(prefix, KeyPath({"none"}), options, runtime_).error().reason(),
             std::string_view("load/key-missing"));
+}
+
+TEST_F(Loading, ShardingsMayBeChosenOnceItIsKnownWhatThereIs) {
+  const Mesh mesh = *Mesh::over_ranks({{"x", 2}}, 1);
+  const auto on = [&](PartitionSpec spec) {
+    return Sharding(*NamedSharding::make(mesh, std::move(spec)));
+  };
+  const ShardingTree others{{KeyPath({"a"}), on({})}, {KeyPath({"n"}), on({{"x"}})}};
+  LoadOptions options{.shardings = &others};
+  options.choose_shardings = [&](const OpenedPrefix& prefix) {
+    std::vector<std::optional<Sharding>> chosen;
+    for (const ManifestArray& array : prefix.manifest.arrays)
+      chosen.push_back(array.path.text() == "a" ? std::optional(on({{"x"}})) : std::nullopt);
+    return Result<std::vector<std::optional<Sharding>>>(chosen);
+  };
+  const auto loaded = load(dir_ / "c", options, runtime_);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  const auto sharding = [&](const Key& key) {
+    return std::get<ShardedArray>(loaded->tree.find(key)->leaf()).sharding();
+  };
+  EXPECT_EQ(sharding("a"), on({{"x"}}));
+  EXPECT_EQ(sharding("n"), on({{"x"}}));
+  options.choose_shardings = [](const OpenedPrefix&) {
+    return Result<std::vector<std::optional<Sharding>>>(Error(Code::kCancelled, "x/y", "no"));
+  };
+  EXPECT_EQ(load(dir_ / "c", options, runtime_).error().reason(), "x/y");
+}
+
+TEST_F(Loading, OfOthersAPrefixMayBePartOfThePaths) {
+  std::filesystem::remove(dir_ / "c/cairn.json");
+  std::filesystem::remove(dir_ / "c/tensorstore_index.json");
+  const auto loaded = load(dir_ / "c", {.prefix = "model"}, runtime_);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_NE(loaded->tree.find("model"), nullptr);
+  EXPECT_EQ(load(dir_ / "c", {.prefix = "a"}, runtime_).error().reason(), "load/prefix-missing");
 }
 
 TEST_F(Loading, SaysWhatIsNotThere) {

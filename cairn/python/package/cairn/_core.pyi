@@ -72,7 +72,31 @@ def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, layout: str, comp
                chunk_bytes: int | None, shard_size: int | None, write_index: bool = True,
                committed: Callable[[], object] | None = None,
                progress: _Progress) -> SaveHandle: ...
-def load(path: str, *, prefix: str | None, keys: Sequence[Sequence[str]], dtype: Any, like: Any,
-         strict_shapes: bool, validate: bool,
-         shardings: Sequence[tuple[Sequence[str], Sharding]], place: Callable[..., Any] | None,
-         progress: _Progress) -> tuple[Any, str, str, dict[str, Any]]: ...
+
+class LoadRequest:
+    """What is to be loaded, and where to. `choose` gets the name of the tree, its layout and
+    (parts, dtype, shape, spec or None) of each array; `place` gets parts, dtype, shape and
+    [(position, numpy array)] of each that was read."""
+
+    def __init__(self, *, prefix: str | None = None, keys: Sequence[Sequence[str]] = (),
+                 dtype: Any = None, like: Any = None, strict_shapes: bool = True,
+                 validate: bool = False,
+                 shardings: Sequence[tuple[Sequence[str], Sharding]] = (),
+                 choose: Callable[[str, str, list[tuple[Any, ...]]],
+                                  Sequence[Sharding | None]] | None = None,
+                 place: Callable[..., Any] | None = None, nested: bool = False,
+                 chunk_size: int = 0, use_async: bool = True,
+                 progress: _Progress = None) -> None: ...
+
+def load(path: str, request: LoadRequest) -> tuple[Any, str, str, dict[str, Any]]: ...
+
+class AsyncManager:
+    def __init__(self, *, enable: bool | None, dtype: Any, verbose: bool, validate: bool,
+                 compress: bool, use_tensorstore: bool, blocking: bool, while_saving: str,
+                 shard_size: int | None) -> None: ...
+    def save(self, trees: Sequence[tuple[str, Any]], path: str, *, dtype: Any, metadata: str,
+             extras: str, write_index: bool, step: int | None,
+             committed: Callable[[], object] | None, progress: _Progress) -> SaveHandle: ...
+    def wait_until_finished(self) -> None: ...
+    def check_for_errors(self) -> None: ...
+    def saves_in_flight(self) -> list[SaveHandle]: ...

@@ -94,10 +94,10 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
     """
     where = os.fspath(path)
     shardings, place = placements(where, prefix, template, sharding)
-    tree, _, _, _ = _core.load(where, prefix=prefix, keys=[parts_of(key) for key in keys],
-                               dtype=dtype, like=template, strict_shapes=strict_shapes,
-                               validate=validate, shardings=shardings, place=place,
-                               progress=progress_sink(progress, "loading"))
+    tree, _, _, _ = _core.load(where, _core.LoadRequest(
+        prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=template,
+        strict_shapes=strict_shapes, validate=validate, shardings=shardings, place=place,
+        progress=progress_sink(progress, "loading")))
     return tree if template is None else like(template, tree)
 
 

@@ -15,18 +15,31 @@ Rules = Sequence[tuple[str, Any]]
 
 
 class Wishes:
-    """A sharding of JAX, a function, or nothing for each key."""
+    """A sharding of JAX, a function, or nothing for each key.
 
-    def __init__(self, keys: Sequence[str], mesh: Any, shardings: Any, rules: Rules | None):
+    Args:
+        specs: how arrays lay when they were saved, by key; counts where the mesh has those axes,
+            and nothing else says anything.
+        everywhere: what nobody says anything about goes to all devices of any mesh; otherwise that
+            is refused where the mesh has several axes.
+        mismatch_allowed: `shardings` need not name every key.
+    """
+
+    def __init__(self, keys: Sequence[str], mesh: Any, shardings: Any, rules: Rules | None, *,
+                 specs: Mapping[str, Sequence[Sequence[str]]] | None = None,
+                 everywhere: bool = False, mismatch_allowed: bool = True):
         self._mesh = mesh
         given = _by_key(shardings, keys)
         self._wanted = {key: self._placed(given[key]) for key in keys
                         if given.get(key) is not None}
         rest = [key for key in keys if key not in self._wanted]
+        if rest and shardings is not None and not mismatch_allowed:
+            raise KeyError(f"there is no function and no sharding for {', '.join(rest)}")
         if rules is not None:
             self._wanted.update(self._by_rules(rest, rules))
         elif mesh is not None and rest:
-            self._spread(rest)
+            self._wanted.update(self._by_specs(rest, specs or {}))
+            self._spread([key for key in rest if key not in self._wanted], everywhere)
 
     def sharding(self, key: str) -> Any:
         wish = self._wanted.get(key)
@@ -55,15 +68,44 @@ class Wishes:
         return {key: self._on_mesh(rules[match][1])
                 for key, match in zip(keys, matches, strict=True)}
 
-    def _spread(self, keys: list[str]) -> None:
+    def _by_specs(self, keys: list[str],
+                  specs: Mapping[str, Sequence[Sequence[str]]]) -> dict[str, Any]:
+        import jax
+        make_spec: Any = jax.sharding.PartitionSpec  # JAX has no types for it
+        there = set(self._mesh.axis_names)
+        return {key: self._on_mesh(make_spec(*map(_entry, specs[key]))) for key in keys
+                if key in specs and there.issuperset(axis for axes in specs[key] for axis in axes)}
+
+    def _spread(self, keys: list[str], everywhere: bool) -> None:
         """On every device, which is refused where there is more than one way to spread."""
-        if len(self._mesh.axis_names) > 1:
+        if keys and len(self._mesh.axis_names) > 1 and not everywhere:
             raise error_of("invalid_argument", "load/no-sharding", "",
                            f"No sharding specified for {', '.join(map(repr, keys))} on multi-axis "
                            "mesh. Provide 'shardings' or 'partition_rules'.")
         import jax
-        make_spec: Any = jax.sharding.PartitionSpec  # JAX has no types for it
+        make_spec: Any = jax.sharding.PartitionSpec
         self._wanted.update(dict.fromkeys(keys, self._on_mesh(make_spec())))
+
+
+def _entry(axes: Sequence[str]) -> str | tuple[str, ...] | None:
+    return axes[0] if len(axes) == 1 else tuple(axes) or None
+
+
+def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
+    from cairn import _jax
+    return _jax.core_sharding(sharding, shape)
+
+
+def made_array(sharding: Any, shape: tuple[int, ...], shards: list[tuple[int, Any]],
+               in_jax: bool) -> Any:
+    """From what was read: where the sharding says, or else JAX's if asked for and it is imported,
+    or NumPy's."""
+    if sharding is not None:
+        from cairn import _jax
+        return _jax.place(sharding, shape, shards)
+    jax = sys.modules.get("jax")
+    array = shards[0][1]
+    return array if jax is None or not in_jax else jax.numpy.asarray(array)
 
 
 def _by_key(shardings: Any, keys: Sequence[str]) -> dict[str, Any]:

@@ -209,7 +209,7 @@ class _Tensors:
     def __init__(self, path: str):
         self._opened = _core.Opened(path)
         self._leaves = {leaf[4]: (n, leaf) for n, leaf in enumerate(self._opened.prefixes()[0][1])}
-        self.metadata = _metadata_of(path)
+        self.metadata = metadata_of(path)
 
     def keys(self) -> Iterator[tuple[str, list[str]]]:
         """Names with the parts that they are made of."""
@@ -305,7 +305,7 @@ def _sync_folder(path: str) -> None:
         os.close(folder)
 
 
-def _metadata_of(path: str) -> dict[str, Any]:
+def metadata_of(path: str) -> dict[str, Any]:
     """The user's, of an index or of a file."""
     if path.endswith(".json"):
         with open(path, encoding="utf-8") as file:

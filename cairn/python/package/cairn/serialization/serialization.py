@@ -13,7 +13,7 @@ from cairn._errors import error_of
 from cairn._nodes import children_of, key_of, with_children
 from cairn.serialization import fsspec_utils
 from cairn.serialization._dicts import put
-from cairn.serialization._wishes import Rules, Wishes
+from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
 from cairn.serialization.fsspec_utils import local_path
 from cairn.serialization.sharding_utils import match_partition_rules
 
@@ -189,28 +189,14 @@ class _SavedTree:
         def place(parts: list[str], dtype: str, shape: tuple[int, ...],
                   shards: list[tuple[int, Any]]) -> None:
             key = by_parts[tuple(parts)]
-            read[tuple(parts)] = _made(wishes.sharding(key), wishes.function(key), shape, shards)
+            read[tuple(parts)] = made_array(wishes.sharding(key), shape, shards,
+                                            in_jax=wishes.function(key) is not None)
 
         self._opened.load(self._name, [self.parts[key] for key in keys],
-                          [(self.parts[key], _core_sharding(sharding, self.shapes[key]))
+                          [(self.parts[key], core_sharding(sharding, self.shapes[key]))
                            for key in keys if (sharding := wishes.sharding(key)) is not None],
                           place)
         return read
-
-
-def _core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
-    from cairn import _jax
-    return _jax.core_sharding(sharding, shape)
-
-
-def _made(sharding: Any, function: Any, shape: tuple[int, ...],
-          shards: list[tuple[int, Any]]) -> Any:
-    if sharding is not None:
-        from cairn import _jax
-        return _jax.place(sharding, shape, shards)
-    jax = sys.modules.get("jax")
-    array = shards[0][1]
-    return array if jax is None or function is None else jax.numpy.asarray(array)
 
 
 def _choose(names: list[str], prefix: str | None) -> str:

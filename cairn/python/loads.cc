@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/python/loads.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/python/arrays.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/trees.h"
+#include "cairn/tree/flatten.h"
+
+namespace cairn::python {
+
+namespace {
+
+std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
+  std::vector<KeyPath> paths;
+  for (const Parts& parts : keys) paths.emplace_back(parts);
+  return paths;
+}
+
+nb::dict report_of(const LoadReport& report) {
+  nb::dict made;
+  made["loaded"] = report.loaded;
+  made["missing"] = report.missing;
+  made["unexpected"] = report.unexpected;
+  made["mismatched"] = report.mismatched;
+  made["cast"] = report.cast;
+  made["unchecked"] = report.unchecked;
+  made["notes"] = report.notes;
+  made["bytes"] = report.bytes;
+  return made;
+}
+
+nb::list outlines_of(const OpenedPrefix& prefix) {
+  nb::list outlines;
+  for (const ManifestArray& array : prefix.manifest.arrays) {
+    const nb::object spec = array.spec ? nb::cast(array.spec->entries()) : nb::none();
+    outlines.append(nb::make_tuple(array.path.parts(), std::string(dtype_name(array.stored.dtype)),
+                                   nb::tuple(nb::cast(array.stored.shape)), spec));
+  }
+  return outlines;
+}
+
+using Choices = std::vector<std::optional<Sharding>>;
+
+ShardingChooser chooser_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  return [kept = keep(function)](const OpenedPrefix& prefix) -> Result<Choices> {
+    Choices choices;
+    CAIRN_TRY(in_caller([&] {
+      const nb::handle call(static_cast<PyObject*>(const_cast<void*>(kept.get())));
+      choices = nb::cast<Choices>(call(prefix.name, prefix.manifest.layout, outlines_of(prefix)));
+    }));
+    return choices;
+  };
+}
+
+LoadOptions options_of(const LoadCall& call) {
+  return {.prefix = call.prefix,
+          .keys = paths_of(call.keys),
+          .dtype = parse_dtype_argument(call.dtype),
+          .choose_shardings = chooser_of(call.choose),
+          .strict_shapes = call.strict_shapes,
+          .chunk_size = call.chunk_size,
+          .use_async = call.use_async,
+          .validate = call.validate,
+          .progress = progress_of(call.progress)};
+}
+
+Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
+  if (!loaded || !*loaded) return loaded;
+  CAIRN_TRY_ASSIGN(auto leaves, flatten((*loaded)->tree));
+  CAIRN_TRY_ASSIGN((*loaded)->tree, nest(std::move(leaves)));
+  return loaded;
+}
+
+}  // namespace
+
+nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
+  LoadOptions options = options_of(call);
+  std::optional<Tree> like;
+  if (!call.like.is_none()) like = to_template(call.like);
+  ShardingTree shardings;
+  for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
+  const auto loaded = apart([load_it, options = std::move(options), like = std::move(like),
+                             shardings = std::move(shardings), is_nested = call.nested]() mutable {
+    if (like) options.like = &*like;
+    if (!shardings.empty()) options.shardings = &shardings;
+    return is_nested ? nested(load_it(options)) : load_it(options);
+  });
+  if (!loaded) return nb::none();
+  return nb::make_tuple(from_tree(loaded->tree, call.place), dump_json(loaded->metadata),
+                        dump_json(loaded->extras), report_of(loaded->report));
+}
+
+void bind_loads(nb::module_& module) {
+  nb::class_<LoadCall>(module, "LoadRequest")
+      .def(
+          "__init__",
+          [](LoadCall* self, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
+             nb::object like, bool strict_shapes, bool validate,
+             std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
+             bool is_nested, std::size_t chunk_size, bool use_async, nb::object progress) {
+            new (self) LoadCall{
+                std::move(prefix),  std::move(keys), std::move(dtype),     std::move(like),
+                strict_shapes,      validate,        std::move(shardings), std::move(choose),
+                std::move(place),   is_nested,       chunk_size,           use_async,
+                std::move(progress)};
+          },
+          nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
+          nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
+          nb::arg("strict_shapes") = true, nb::arg("validate") = false,
+          nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
+          nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
+          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("progress") = nb::none());
+  module.def(
+      "load",
+      [](std::string path, const LoadCall& call) {
+        return load_tree(call,
+                         [path = std::move(path), where = runtime()](
+                             const LoadOptions& options) -> Result<std::optional<Loaded>> {
+                           CAIRN_TRY_ASSIGN(auto loaded, load(path, options, *where));
+                           return std::optional(std::move(loaded));
+                         });
+      },
+      nb::arg("path"), nb::arg("request"));
+}
+
+}  // namespace cairn::python

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cairn/python/managers.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/python/arrays.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/trees.h"
+
+namespace cairn::python {
+
+namespace {
+
+WhileSaving while_saving_of(const std::string& name) {
+  if (name == "wait") return WhileSaving::kWait;
+  if (name == "refuse") return WhileSaving::kRefuse;
+  if (name == "queue") return WhileSaving::kQueue;
+  throw Failure(Error(Code::kInvalidArgument, "python/while-saving",
+                      "while_saving is \"wait\", \"refuse\" or \"queue\", not '" + name + "'"));
+}
+
+SaveHandle save(const PythonManager& self, const PythonTrees& trees, const std::string& path,
+                const SaveTreeOptions& options) {
+  const std::string extras = options.extras.is_null() ? "" : dump_json(options.extras);
+  return begin_apart([manager = self.manager, named = to_trees(trees),
+                      structures = structures_for(*self.manager, trees, extras), path,
+                      options](const CommitGuard& guard) {
+    SaveTreeOptions adjusted = options;
+    adjusted.adjust = adjustment(guard, structures);
+    return manager->save_checkpoint(named, path, adjusted);
+  });
+}
+
+Result<bool> wait(const AsyncCheckpointManager& manager) {
+  for (const SaveHandle& flying : manager.saves_in_flight())
+    flying.wait().ignore_error("asked for below");
+  return true;
+}
+
+/// The error, if there is one, is taken only by a caller who still waits.
+void wait_until_finished(const PythonManager& self) {
+  apart([manager = self.manager] { return wait(*manager); });
+  value_of(self.manager->check_for_errors());
+}
+
+}  // namespace
+
+Structures structures_for(const AsyncCheckpointManager& manager, const PythonTrees& trees,
+                          const std::string& extras) {
+  const bool wanted =
+      manager.is_enabled() && manager.options().use_tensorstore && manager.runtime()->rank() == 0;
+  return wanted ? structures_of(trees, extras) : Structures();
+}
+
+SaveAdjustment adjustment(CommitGuard first, Structures structures) {
+  return [first = std::move(first), structures = std::move(structures)](SaveOptions& options) {
+    if (options.write_index) options.structures = structures;
+    options.guard = [first, second = options.guard]() -> Result<std::shared_ptr<void>> {
+      CAIRN_TRY(first());
+      return take_guard(second);
+    };
+  };
+}
+
+void bind_managers(nb::module_& module) {
+  nb::class_<PythonManager>(module, "AsyncManager")
+      .def(
+          "__init__",
+          [](PythonManager* self, std::optional<bool> enable, const nb::object& dtype, bool verbose,
+             bool validate, bool compress, bool use_tensorstore, bool blocking,
+             const std::string& while_saving, std::optional<std::uint64_t> shard_size) {
+            AsyncManagerOptions options{.enable = enable,
+                                        .float_dtype = parse_dtype_argument(dtype),
+                                        .verbose = verbose,
+                                        .enable_validation = validate,
+                                        .enable_compression = compress,
+                                        .use_tensorstore = use_tensorstore,
+                                        .blocking = blocking,
+                                        .while_saving = while_saving_of(while_saving)};
+            if (shard_size) options.shard_size = *shard_size;
+            new (self) PythonManager{
+                std::make_shared<AsyncCheckpointManager>(std::move(options), runtime())};
+          },
+          nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
+          nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
+          nb::arg("while_saving"), nb::arg("shard_size").none())
+      .def(
+          "save",
+          [](const PythonManager& self, const PythonTrees& trees, const std::string& path,
+             const nb::object& dtype, const std::string& metadata, const std::string& extras,
+             bool write_index, std::optional<std::int64_t> step, const nb::object& committed,
+             const nb::object& progress) {
+            SaveTreeOptions options{.float_dtype = parse_dtype_argument(dtype),
+                                    .metadata = json_of(metadata),
+                                    .extras = json_of(extras),
+                                    .write_index = write_index,
+                                    .progress = progress_of(progress),
+                                    .step = step};
+            options.committed = after_commit(committed);
+            return save(self, trees, path, options);
+          },
+          nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("dtype").none(),
+          nb::arg("metadata"), nb::arg("extras"), nb::arg("write_index"), nb::arg("step").none(),
+          nb::arg("committed").none(), nb::arg("progress").none())
+      .def("wait_until_finished", &wait_until_finished)
+      .def("check_for_errors",
+           [](const PythonManager& self) { value_of(self.manager->check_for_errors()); })
+      .def("saves_in_flight",
+           [](const PythonManager& self) { return self.manager->saves_in_flight(); });
+}
+
+}  // namespace cairn::python

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is stored about a checkpoint beside its arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from cairn import _core
+from cairn._log import logger
+
+VERSION = f"cairn {_core.__version__}"
+FILE_NAME = "checkpoint_metadata.json"
+
+
+@dataclass
+class CheckpointMetadata:
+    """What `checkpoint_metadata.json` says.
+
+        >>> CheckpointMetadata(custom_metadata={"lr": 0.1}).to_dict()["custom_metadata"]
+        {'lr': 0.1}
+        >>> CheckpointMetadata.from_dict({"version": "2", "their": 1}).to_dict()["their"]
+        1
+    """
+
+    version: str = VERSION
+    timestamp: str | None = None
+    checksum: dict[str, str] | None = None
+    array_metadata: dict[str, dict[str, Any]] | None = None
+    framework_version: str | None = None
+    custom_metadata: dict[str, Any] | None = None
+    _others: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Without a time of its own, the present one."""
+        return {
+            **self._others,
+            "version": self.version,
+            "timestamp": self.timestamp or datetime.now().isoformat(),
+            "checksum": self.checksum or {},
+            "array_metadata": self.array_metadata or {},
+            "framework_version": self.framework_version,
+            "custom_metadata": self.custom_metadata or {},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> CheckpointMetadata:
+        """Fields that are not known here are kept for to_dict()."""
+        made = cls(version=data.get("version", VERSION), timestamp=data.get("timestamp"),
+                   checksum=data.get("checksum", {}),
+                   array_metadata=data.get("array_metadata", {}),
+                   framework_version=data.get("framework_version"),
+                   custom_metadata=data.get("custom_metadata", {}))
+        known = made.to_dict()
+        made._others = {name: value for name, value in data.items() if name not in known}
+        return made
+
+
+def json_text(value: Mapping[str, Any] | None) -> str:
+    """As the library takes it. JSON has no NaN and no infinities: they become null."""
+    if value is None:
+        return ""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        logger.warning("NaN and infinities are stored as null: JSON has none")
+        return json.dumps(_finite(json.loads(json.dumps(value))))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def file_metadata(folder: str) -> dict[str, Any]:
+    """What `checkpoint_metadata.json` says; {} if it is not there."""
+    return _read(folder, FILE_NAME)
+
+
+def reference_extras(folder: str, prefix: str) -> dict[str, Any]:
+    """The extras of a tree that the reference system saved; {} if it has none."""
+    return dict(_read(folder, f"{prefix}_structure.json").get("extras") or {})
+
+
+def _read(folder: str, name: str) -> dict[str, Any]:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return dict(json.load(file))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single checkpoints: saved in the background, loaded onto any mesh."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cairn import _core
+from cairn._errors import error_of
+from cairn._front import Progress
+from cairn._log import logger
+from cairn._nodes import children_of, with_children
+from cairn._progress import progress_sink
+from cairn.serialization import fsspec_utils
+from cairn.serialization._casts import dtype_named
+from cairn.serialization._dicts import by_text, flatten_dict, is_flatten, unflatten_dict
+from cairn.serialization._metadata import (
+    CheckpointMetadata,
+    file_metadata,
+    json_text,
+    reference_extras,
+)
+from cairn.serialization._moves import create_cpu_mesh, to_host
+from cairn.serialization._targets import Callback, Target
+from cairn.serialization._tracker import SaveTracker
+from cairn.serialization._wishes import Rules
+from cairn.serialization.base_manager import CheckpointManager, metadata_of
+from cairn.serialization.fsspec_utils import exists, local_path, path_text
+from cairn.serialization.serialization import (
+    GLOBAL_CHECKPOINT_TIMEOUT,
+    leaf_key_paths,
+    tree_deserialize_leaves,
+    tree_serialize_leaves,
+)
+from cairn.serialization.sharding_utils import match_partition_rules
+from cairn.serialization.utils import derive_base_prefix_from_path, index_filename
+
+__all__ = ["GLOBAL_CHECKPOINT_TIMEOUT", "AsyncCheckpointManager", "CheckpointManager",
+           "CheckpointMetadata", "create_cpu_mesh", "derive_base_prefix_from_path",
+           "flatten_dict", "fsspec_utils", "index_filename", "is_flatten", "leaf_key_paths",
+           "match_partition_rules", "tree_deserialize_leaves", "tree_serialize_leaves",
+           "unflatten_dict"]
+
+_INDEX = "tensorstore_index.json"
+
+
+class AsyncCheckpointManager:
+    """Saves and loads trees, one checkpoint at a time.
+
+        >>> import tempfile
+        >>> manager, path = AsyncCheckpointManager(), tempfile.mkdtemp() + "/c"
+        >>> manager.save_tree({"w": np.ones(2), "n": 3}, path) == path
+        True
+        >>> tree, metadata = manager.load(path, mesh=None)
+        >>> tree
+        {'n': 3, 'w': array([1., 1.])}
+
+    A save returns as soon as the arrays may be changed; what was in them at the call is what is
+    saved. Whatever touches the same path afterwards waits for it, and so does the end of the
+    program. The error of a save is raised by the next call here that saves, waits or checks, once.
+
+    Args:
+        enable: False: saves write nothing.
+        float_dtype: floats are cast to it by saves. None: they are saved as they are.
+        verbose: saves tell the logger "cairn" what they do.
+        gcs_bucket, gcs_credentials_path: refused; there is no cloud storage yet.
+        enable_validation: saves store a SHA-256 of each array, and loads check it.
+        enable_compression: of zarr chunks.
+        use_tensorstore: zarr v2 directories with an index, as JAX reads them; False: safetensors.
+        blocking: saves return when the checkpoint is durable and visible, for those who read the
+            files with other programs at once. CAIRN_BLOCKING_SAVES=1 says the same.
+        while_saving: what a save does while the one before is on its way: "wait" for its end,
+            "refuse", or "queue" up behind it with a copy of its arrays.
+        shard_size: the largest safetensors part, in bytes.
+    """
+
+    def __init__(self, enable: bool | None = None, float_dtype: Any = None, verbose: bool = False,
+                 gcs_bucket: str | None = None, gcs_credentials_path: str | None = None,
+                 enable_validation: bool = False, enable_compression: bool = False,
+                 use_tensorstore: bool = True, *, blocking: bool = False,
+                 while_saving: str = "wait", shard_size: int | None = None):
+        if gcs_bucket is not None or gcs_credentials_path is not None:
+            raise error_of("unimplemented", "python/no-cloud-storage", "",
+                           "gcs_bucket and gcs_credentials_path: there is no cloud storage yet")
+        self._options: dict[str, Any] = {
+            "enable": enable, "float_dtype": float_dtype, "verbose": verbose,
+            "enable_validation": enable_validation, "enable_compression": enable_compression,
+            "use_tensorstore": use_tensorstore}
+        self._core = _core.AsyncManager(
+            enable=enable, dtype=dtype_named(float_dtype), verbose=verbose,
+            validate=enable_validation, compress=enable_compression,
+            use_tensorstore=use_tensorstore, blocking=blocking, while_saving=while_saving,
+            shard_size=shard_size)
+        self._global_manager = _Saves(self._core)
+        self._said: set[str] = set()
+
+    # Fixed at construction: setting one would change nothing.
+    @property
+    def enable(self) -> bool | None:
+        enable: bool | None = self._options["enable"]
+        return enable
+
+    @property
+    def float_dtype(self) -> Any:
+        return self._options["float_dtype"]
+
+    @property
+    def verbose(self) -> bool:
+        return bool(self._options["verbose"])
+
+    @property
+    def enable_validation(self) -> bool:
+        return bool(self._options["enable_validation"])
+
+    @property
+    def enable_compression(self) -> bool:
+        return bool(self._options["enable_compression"])
+
+    @property
+    def use_tensorstore(self) -> bool:
+        return bool(self._options["use_tensorstore"])
+
+    @property
+    def global_manager(self) -> SaveTracker:
+        """Has `wait_until_finished` and `check_for_errors` of all saves of this manager, and may be
+        the `manager=` of tree_serialize_leaves()."""
+        return self._global_manager
+
+    def wait_until_finished(self) -> None:
+        """Until all saves are durable and visible."""
+        self._global_manager.wait_until_finished()
+
+    def check_for_errors(self) -> None:
+        """Raises the error of a save that has failed; waits for nothing."""
+        self._global_manager.check_for_errors()
+
+    def saves_in_flight(self) -> list[_core.SaveHandle]:
+        """Those on their way, oldest first, with their phase and progress."""
+        return self._core.saves_in_flight()
+
+    @staticmethod
+    def compute_checksum(array: Any) -> str:
+        """SHA-256 of the elements in C order, as hex.
+
+            >>> AsyncCheckpointManager.compute_checksum(np.arange(3, dtype=np.uint8))[:8]
+            'ae4b3280'
+        """
+        return hashlib.sha256(np.asarray(array).tobytes()).hexdigest()
+
+    def save_tree(self, tree: Any, path: Any, mesh: Any = None,
+                  gather_fns: Mapping[Any, Any] | bool | None = None, float_dtype: Any = None,
+                  metadata: Mapping[str, Any] | None = None,
+                  callback: Callable[[str], object] | None = None, prefix: str | None = None,
+                  do_all_gather: bool = False, cpu_offload: bool = False, *,
+                  progress: Progress = None) -> str:
+        """Begins to save a tree, and returns the path.
+
+        Args:
+            tree: see cairn.save_async().
+            path: a directory, which may be there and keeps what is not replaced, or a file that
+                ends in ".safetensors".
+            mesh: not needed; where the arrays lie is known.
+            gather_fns: what is made of each leaf before it is saved, by key; True: all are brought
+                to the host.
+            float_dtype: floats are cast to it, whatever the manager says.
+            metadata: anything that JSON can hold; load() returns it as `custom_metadata`.
+            callback: gets the path when the checkpoint is durable and visible, in another thread.
+            prefix: the name of the tree among others in one checkpoint.
+            do_all_gather: arrays are put on every device of the mesh before they are saved as
+                safetensors. zarr holds sharded arrays as they are: there it changes nothing.
+            cpu_offload: with `do_all_gather`, into the memory of the host.
+            progress: True draws a bar; a function gets the bytes done and in all.
+        """
+        if mesh is None:
+            self._say("mesh", "saved without a mesh: arrays are saved as they lie")
+        dtype = dtype_named(float_dtype)
+        state = unflatten_dict(tree) if isinstance(tree, Mapping) and is_flatten(tree) else tree
+        state = _gathered(state, gather_fns)
+        if do_all_gather:
+            state = self._on_all(state, dtype, mesh, cpu_offload)
+        text = path_text(path)
+        committed = None if callback is None else lambda: callback(text)
+        self._save([(prefix or "", state)], path, dtype=dtype, metadata=json_text(metadata),
+                   extras="", write_index=True, committed=committed, progress=progress)
+        return text
+
+    save = save_tree
+
+    def save_pytree(self, pytree: Any, path: Any, mesh: Any = None, *, prefix: str,
+                    do_all_gather: bool = False, cpu_offload: bool = True, dtype: Any = None,
+                    extras: Mapping[str, Any] | None = None, write_index: bool = True,
+                    progress: Progress = None) -> str:
+        """Begins to save a tree under a prefix, and returns the path; load_pytree() gives it back
+        with its containers.
+
+        Args:
+            dtype: floats are cast to it, whatever the manager says.
+            extras: anything that JSON can hold; load_pytree() returns it.
+            write_index: `tensorstore_index.json`, by which other programs find the arrays.
+            Others: as save_tree().
+        """
+        check_prefix(prefix)
+        wanted = dtype_named(dtype)
+        state = self._on_all(pytree, wanted, mesh, cpu_offload) if do_all_gather else pytree
+        about = json_text(extras)
+        self._save([(prefix, state)], path, dtype=wanted, metadata=about, extras=about,
+                   write_index=write_index, committed=None, progress=progress)
+        return path_text(path)
+
+    def load(self, path: Any, mesh: Any, shardings: Any = None, mismatch_allowed: bool = True,
+             callback: Callback | None = None, partition_rules: Rules | None = None,
+             dtype: Any = None, validate: bool | None = None, prefix_filter: str | None = None,
+             prefix: str | None = None, use_async: bool = True, chunk_size: int | None = None, *,
+             progress: Progress = None) -> tuple[Any, dict[str, Any]]:
+        """The tree as nested dicts with texts as keys, and what `checkpoint_metadata.json` says.
+
+        Args:
+            path: a checkpoint of ours or of another system, a .safetensors file, or what the names
+                of its parts begin with.
+            mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every
+                device, which is refused on a mesh of several axes, with every such leaf. None:
+                arrays of NumPy. Of safetensors files only what `shardings` or rules name goes to
+                the mesh.
+            shardings: shardings, specs, or functions of an array, in a tree or by dotted key.
+            mismatch_allowed: `shardings` need not name every array.
+            callback: gets each array and its key, without the prefix, in the order of leaves; what
+                it returns is put into the tree.
+            partition_rules: pairs of a regular expression, searched in the key path with slashes,
+                and a PartitionSpec. The first that is found counts.
+            dtype: floats are cast to it.
+            validate: check the SHA-256 of arrays that have one, beside the checksums of their
+                blocks, which are always checked. None: if the manager validates.
+            prefix_filter: the old name of `prefix`.
+            prefix: which tree; needed where there are several.
+            use_async: False: one reader.
+            chunk_size: so many arrays are read at a time.
+            progress: True draws a bar; a function gets the bytes done and in all.
+        """
+        where = _found(path)
+        target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
+                        prefix=prefix or prefix_filter, mismatch_allowed=mismatch_allowed)
+        target.in_jax = mesh is not None
+        return self._load(where, target, validate, dtype=dtype_named(dtype), use_async=use_async,
+                          chunk_size=max(chunk_size or 0, 0),
+                          progress=progress_sink(progress, "loading"))
+
+    def load_tree_parallel(self, path: Any, shardings: Any = None, mismatch_allowed: bool = True,
+                           callback: Callback | None = None, dtype: Any = None,
+                           validate: bool | None = None, prefix_filter: str | None = None, *,
+                           progress: Progress = None) -> tuple[Any, dict[str, Any]]:
+        """load() without a mesh, for safetensors files: arrays are JAX's where it is imported.
+
+        Args:
+            dtype: floats are cast to it, last of all.
+            prefix_filter: only arrays whose key begins with it.
+        """
+        where = _found(path)
+        target = Target(shardings=shardings, callback=callback, mismatch_allowed=mismatch_allowed,
+                        in_jax=True)
+        is_changed = shardings is not None or callback is not None
+        target.cast = dtype if is_changed else None
+        return self._load(where, target, validate, keys=_keys_with(where, prefix_filter),
+                          dtype=None if is_changed else dtype_named(dtype),
+                          progress=progress_sink(progress, "loading"))
+
+    def load_pytree(self, path: Any, mesh: Any, *, prefix: str, shardings: Any = None,
+                    partition_rules: Rules | None = None, dtype: Any = None, template: Any = None,
+                    strict_shapes: bool = True, callback: Callback | None = None,
+                    chunk_size: int | None = None, validate: bool | None = None,
+                    progress: Progress = None) -> tuple[Any, dict[str, Any]]:
+        """What save_pytree() saved, with its containers, and the extras.
+
+        Args:
+            mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every
+                device. None: where the template's lie, or arrays of NumPy.
+            prefix: the one it was saved under. Rules, shardings and the callback see keys with it
+                in front.
+            template: a tree whose containers the result takes.
+            strict_shapes: with a template: a missing leaf or another shape is an error that lists
+                all of them. Otherwise what has as many elements is reshaped, and the template's
+                leaf stays where nothing fits.
+            Others: as load().
+        """
+        check_prefix(prefix)
+        target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
+                        prefix=prefix, with_prefix=True, everywhere=True, template=template,
+                        strict_shapes=strict_shapes)
+        take_template_shardings(target)
+        where = _found(path)
+        tree, _, extras, _ = _core.load(where, target.request(
+            dtype=dtype_named(dtype), validate=self._validates(validate),
+            chunk_size=max(chunk_size or 0, 0), progress=progress_sink(progress, "loading")))
+        return target.finish(tree), json.loads(extras) or reference_extras(where, prefix)
+
+    @staticmethod
+    def is_tensorstore(path: Any) -> bool:
+        """Is it a directory with `tensorstore_index.json`, or that file? A save on its way there is
+        waited for."""
+        text = path_text(path)
+        return text.endswith(_INDEX) or exists(os.path.join(text, _INDEX))
+
+    @staticmethod
+    def safe_loadpath(path: Any) -> Any:
+        """The path without the name of an index at its end."""
+        text = path_text(path).removesuffix(_INDEX)
+        return text if fsspec_utils.scheme_of(text) else Path(text)
+
+    def _load(self, where: str, target: Target, validate: bool | None,
+              **options: Any) -> tuple[Any, dict[str, Any]]:
+        tree, metadata, _, _ = _core.load(where, target.request(
+            nested=True, validate=self._validates(validate), **options))
+        return named(target.finish(tree), target.prefix), described(where, json.loads(metadata))
+
+    def _validates(self, validate: bool | None) -> bool:
+        return self.enable_validation if validate is None else validate
+
+    def _save(self, trees: list[tuple[str, Any]], path: Any, *, progress: Progress,
+              **options: Any) -> _core.SaveHandle:
+        self._global_manager.check_others()
+        return self._core.save(trees, local_path(path), step=None,
+                               progress=progress_sink(progress, "saving"), **options)
+
+    def _on_all(self, tree: Any, dtype: Any, mesh: Any, cpu_offload: bool) -> Any:
+        if self.use_tensorstore:
+            self._say("gather", "do_all_gather: sharded arrays are saved without gathering them")
+            return tree
+        wanted = dtype if dtype is not None else dtype_named(self.float_dtype)
+        return _mapped(tree, lambda _, leaf: to_host(leaf, wanted, mesh, cpu_offload)
+                       if hasattr(leaf, "dtype") else leaf)
+
+    def _say(self, what: str, sentence: str) -> None:
+        """Once."""
+        if what not in self._said:
+            self._said.add(what)
+            logger.warning(sentence)
+
+
+class _Saves(SaveTracker):
+    """The saves of a manager, and those that were added by hand."""
+
+    def __init__(self, manager: _core.AsyncManager) -> None:
+        super().__init__()
+        self._manager = manager
+
+    def wait_until_finished(self) -> None:
+        self._manager.wait_until_finished()
+        super().wait_until_finished()
+
+    def check_for_errors(self) -> None:
+        self._manager.check_for_errors()
+        super().check_for_errors()
+
+    def check_others(self) -> None:
+        super().check_for_errors()
+
+
+def check_prefix(prefix: Any) -> None:
+    if not prefix or not isinstance(prefix, str):
+        raise error_of("invalid_argument", "save/no-prefix", "",
+                       "A non-empty string prefix is required")
+
+
+def take_template_shardings(target: Target) -> None:
+    """Without a mesh, arrays go where the template's are."""
+    if target.mesh is None and target.shardings is None and target.template is not None:
+        target.shardings = template_shardings(target.template, target.prefix or "")
+
+
+def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
+    from cairn._placements import leaves_of
+    found = {f"{prefix}.{_core.key_text(parts)}" if parts else prefix: leaf.sharding
+             for parts, leaf in leaves_of(template) if getattr(leaf, "sharding", None) is not None}
+    return found or None
+
+
+def named(tree: Any, prefix: str | None) -> Any:
+    """A tree that is one leaf gets a name."""
+    return tree if isinstance(tree, dict) else {prefix or "": tree}
+
+
+def described(where: str, metadata: Any) -> dict[str, Any]:
+    """`checkpoint_metadata.json`, with the metadata of the tree that was loaded."""
+    if os.path.isdir(where):
+        found = file_metadata(where)
+    else:
+        found = metadata_of(where)
+        if metadata is not None:
+            found = {**CheckpointMetadata().to_dict(), "timestamp": None}
+    return found if metadata is None else {**found, "custom_metadata": metadata}
+
+
+def _found(path: Any) -> str:
+    """A directory or file; an index where its parts are meant."""
+    where = local_path(AsyncCheckpointManager.safe_loadpath(path))
+    _core.wait_for_saves(where)
+    if os.path.isdir(where) or where.endswith(".json"):
+        return where
+    index = index_filename(derive_base_prefix_from_path(where))
+    return index if os.path.exists(index) else where
+
+
+def _keys_with(where: str, beginning: str | None) -> list[list[str]]:
+    if not beginning:
+        return []
+    keys = [parts for _, leaves, _ in _core.Opened(where).prefixes()
+            for parts, key, _, _, _ in leaves if key.startswith(beginning)]
+    if not keys:
+        raise error_of("not_found", "load/key-missing", "",
+                       f"no array in {where} has a key that begins with '{beginning}'")
+    return keys
+
+
+def _gathered(tree: Any, gather_fns: Mapping[Any, Any] | bool | None) -> Any:
+    if not gather_fns:
+        return tree
+    if gather_fns is True:
+        import jax
+        return _mapped(tree, lambda _, leaf: jax.device_get(leaf))
+    functions = by_text(gather_fns)
+    return _mapped(tree, lambda key, leaf: functions.get(key, lambda x: x)(leaf))
+
+
+def _mapped(tree: Any, change: Callable[[str, Any], Any], above: tuple[str, ...] = ()) -> Any:
+    """The tree with each leaf but None changed, by its key."""
+    children = children_of(tree)
+    if children is None:
+        return tree if tree is None else change(_core.key_text(above) if above else "", tree)
+    return with_children(tree, children, [_mapped(child, change, (*above, str(key)))
+                                          for key, child in children])

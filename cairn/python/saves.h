@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all calls that save have in common.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include "cairn/checkpoint/save/save_async.h"
+#include "cairn/python/failure.h"
+#include "cairn/python/trees.h"
+
+namespace cairn::python {
+
+namespace nb = nanobind;
+
+/// Refuses the save whose caller was interrupted while its arrays were copied: they may change now.
+CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted);
+
+/// Does `begin(guard)` aside, which begins a save that commits only if the guard lets it.
+template <typename Begin>
+auto begin_apart(Begin begin) {
+  const auto interrupted = std::make_shared<std::atomic<bool>>(false);
+  try {
+    return apart([begin = std::move(begin), guard = unless_interrupted(interrupted)] {
+      return begin(guard);
+    });
+  } catch (nb::python_error&) {
+    *interrupted = true;
+    throw;
+  }
+}
+
+/// Calls a Python function without arguments after the commit; empty for None.
+std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function);
+
+using PythonTrees = std::vector<std::pair<std::string, nb::object>>;
+std::vector<NamedTree> to_trees(const PythonTrees& trees);
+
+void bind_saves(nb::module_& module);
+
+}  // namespace cairn::python
