@@ -163,6 +163,9 @@ void bind_checkpoints(nb::module_& module) {
            nb::arg("progress").none());
   module.def("parse_key",
              [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
+  module.def("parse_directory", [](const std::string& text) {
+    return value_of(KeyPath::parse_directory(text)).parts();
+  });
   module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });
   module.def("list_run", &run_entries, nb::arg("base"));
   module.def("find_latest_checkpoint", &latest_in, nb::arg("base"));

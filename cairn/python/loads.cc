@@ -22,15 +22,18 @@ std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
   return paths;
 }
 
-nb::dict report_of(const LoadReport& report) {
+nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) {
+  const LoadReport& report = loaded.report;
   nb::dict made;
+  made["prefix"] = loaded.prefix;
+  made["foreign"] = loaded.foreign;
   made["loaded"] = report.loaded;
   made["missing"] = report.missing;
   made["unexpected"] = report.unexpected;
   made["mismatched"] = report.mismatched;
   made["cast"] = report.cast;
   made["unchecked"] = report.unchecked;
-  made["notes"] = report.notes;
+  made["notes"] = notes;
   made["bytes"] = report.bytes;
   return made;
 }
@@ -93,8 +96,10 @@ nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
     return is_nested ? nested(load_it(options)) : load_it(options);
   });
   if (!loaded) return nb::none();
-  return nb::make_tuple(from_tree(loaded->tree, call.place), dump_json(loaded->metadata),
-                        dump_json(loaded->extras), report_of(loaded->report));
+  std::vector<std::string> notes = loaded->report.notes;
+  nb::object tree = from_tree(loaded->tree, call.place, call.like.is_none() ? &notes : nullptr);
+  return nb::make_tuple(std::move(tree), dump_json(loaded->metadata), dump_json(loaded->extras),
+                        report_of(*loaded, notes));
 }
 
 void bind_loads(nb::module_& module) {

@@ -136,7 +136,7 @@ class Packer {
 
   /// Whatever describe() knows: ("array", numpy array, lend), ("shards", dtype, shape, sharding,
   /// [(position, numpy array)]), ("outline", dtype, shape, sharding) or (kind, class name, [(key,
-  /// child)]).
+  /// child)], static part).
   Tree pack_other(const nb::handle& object) {
     const nb::object described = describe_(object);
     if (described.is_none()) return refuse("is a " + type_of(object));
@@ -155,7 +155,8 @@ class Packer {
       const auto key = key_of(child[0]);
       if (key) children.emplace_back(*key, pack_below(key->part(), nb::object(child[1])));
     }
-    return Tree::node(kind_of(kind), std::move(children), nb::cast<std::string>(described[1]));
+    return Tree::node(kind_of(kind), std::move(children), nb::cast<std::string>(described[1]),
+                      nb::cast<std::string>(described[3]));
   }
 
   static TreeKind kind_of(const std::string& name) {
@@ -200,8 +201,9 @@ const char* rebuilt_kind(TreeKind kind) {
 
 class Unpacker {
  public:
-  explicit Unpacker(nb::object place)
-      : place_(std::move(place)), rebuild_(nb::module_::import_("cairn._nodes").attr("rebuild")) {}
+  /// Without a rebuilder, containers with a class become dicts.
+  Unpacker(nb::object place, nb::object rebuilder)
+      : place_(std::move(place)), rebuilder_(std::move(rebuilder)) {}
 
   nb::object unpack(const Tree& tree) {
     switch (tree.kind()) {
@@ -209,17 +211,16 @@ class Unpacker {
         return unpack_leaf(tree.leaf());
       case TreeKind::kNone:
         return nb::none();
-      case TreeKind::kDict: {
-        nb::dict dict;
-        for (const auto& [key, child] : tree.children()) dict[to_key(key)] = below(key, child);
-        return dict;
-      }
+      case TreeKind::kDict:
+        return dict_of(tree);
       case TreeKind::kList:
         return items_of(tree);
       case TreeKind::kTuple:
         return nb::tuple(items_of(tree));
       default:
-        return rebuild_(rebuilt_kind(tree.kind()), tree.class_name().c_str(), pairs_of(tree));
+        if (rebuilder_.is_none()) return dict_of(tree);
+        return rebuilder_.attr("rebuild")(rebuilt_kind(tree.kind()), tree.class_name().c_str(),
+                                          pairs_of(tree), tree.statics().c_str(), parts_);
     }
   }
 
@@ -229,6 +230,12 @@ class Unpacker {
     nb::object object = unpack(child);
     parts_.pop_back();
     return object;
+  }
+
+  nb::dict dict_of(const Tree& tree) {
+    nb::dict dict;
+    for (const auto& [key, child] : tree.children()) dict[to_key(key)] = below(key, child);
+    return dict;
   }
 
   nb::list items_of(const Tree& tree) {
@@ -253,7 +260,7 @@ class Unpacker {
   }
 
   nb::object place_;
-  nb::object rebuild_;
+  nb::object rebuilder_;
   std::vector<std::string> parts_;
 };
 
@@ -283,8 +290,13 @@ std::vector<std::pair<std::string, std::string>> structures_of(
 
 nb::object from_value(const Value& value) { return std::visit(ToPython{}, value); }
 
-nb::object from_tree(const Tree& tree, const nb::object& place) {
-  return Unpacker(place).unpack(tree);
+nb::object from_tree(const Tree& tree, const nb::object& place, std::vector<std::string>* notes) {
+  if (notes == nullptr) return Unpacker(place, nb::none()).unpack(tree);
+  const nb::object rebuilder = nb::module_::import_("cairn._rebuild").attr("Rebuilder")();
+  nb::object made = Unpacker(place, rebuilder).unpack(tree);
+  for (const nb::handle note : rebuilder.attr("notes")())
+    notes->push_back(nb::cast<std::string>(note));
+  return made;
 }
 
 }  // namespace cairn::python

@@ -127,7 +127,8 @@ class Grower {
       Key key = grow_key(kind == TreeKind::kDict || kind == TreeKind::kCustom);
       if (parts.insert(key.part()).second) children.emplace_back(std::move(key), grow(depth + 1));
     }
-    return Tree::node(kind, std::move(children), class_name);
+    const std::string statics = !class_name.empty() && count % 2 == 1 ? R"({"rate":0.1})" : "";
+    return Tree::node(kind, std::move(children), class_name, statics);
   }
 
   Key grow_key(bool numbers) {
@@ -180,6 +181,7 @@ std::vector<const Tree::Child*> children_of(const Tree& node) {
 std::string difference_below(const Tree& a, const Tree& b, const std::string& place) {
   if (a.kind() != b.kind()) return place + ": kinds differ";
   if (a.class_name() != b.class_name()) return place + ": classes differ";
+  if (a.statics() != b.statics()) return place + ": static parts differ";
   if (a.is_leaf()) {
     const std::string text = leaf_difference(a.leaf(), b.leaf());
     return text.empty() ? "" : place + ": " + text;

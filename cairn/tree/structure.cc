@@ -91,6 +91,8 @@ Result<Json> node_to_json(const Tree& node, Parts& parts) {
   if (kind.classed) {
     CAIRN_TRY(check_text(node.class_name(), "the class name", parts));
     json.set("class", node.class_name());
+    CAIRN_TRY(check_text(node.statics(), "the static part", parts));
+    if (!node.statics().empty()) json.set("static", node.statics());
   }
   return json;
 }
@@ -101,6 +103,7 @@ struct Node {
   const Json* value = nullptr;  // of a leaf; null for an array
   std::vector<std::pair<Key, const Json*>> children;
   std::string class_name;
+  std::string statics;
 };
 
 Error corrupt(const char* reason, const Parts& parts, std::string_view why) {
@@ -152,6 +155,7 @@ Result<void> read_children(const Json::Array& items, bool keyed, const Parts& pa
 struct NodeMembers {
   const Json* value = nullptr;
   const Json* class_name = nullptr;
+  const Json* statics = nullptr;
   const KindName* kind = nullptr;
   const Json* children = nullptr;
   int kinds = 0;  // how many members say what the node is
@@ -161,6 +165,7 @@ NodeMembers find_members(const Json::Object& object) {
   NodeMembers found;
   for (const auto& [name, json] : object) {
     if (name == "class") found.class_name = &json;
+    if (name == "static") found.statics = &json;
     if (name == "value") {
       found.value = &json;
       ++found.kinds;
@@ -195,6 +200,10 @@ Result<Node> read_node(const Json& json, const Parts& parts) {
     const std::string* name = found.class_name ? found.class_name->text() : nullptr;
     if (!name) return corrupt("structure/bad-node", parts, "'class' must be text");
     node.class_name = *name;
+    const std::string* statics = found.statics ? found.statics->text() : nullptr;
+    if (found.statics && !statics)
+      return corrupt("structure/bad-node", parts, "'static' must be text");
+    if (statics) node.statics = *statics;
   }
   CAIRN_TRY(read_children(*found.children->array(), found.kind->keyed, parts, node));
   return node;
@@ -223,7 +232,8 @@ struct Builder {
       parts.pop_back();
       children.emplace_back(std::move(key), std::move(child));
     }
-    return Tree::node(node.kind, std::move(children), std::move(node.class_name));
+    return Tree::node(node.kind, std::move(children), std::move(node.class_name),
+                      std::move(node.statics));
   }
 
   Result<Tree> build_leaf(const Node& node) {

@@ -150,6 +150,8 @@ TEST(Structure, RefusesDamages) {
       {"true for a node", "true", "structure/bad-node"},
       {"another word", R"("Array")", "structure/bad-node"},
       {"array for a node", "[]", "structure/bad-node"},
+      {"static part is no text", R"({"custom":[],"class":"a:B","static":[]})",
+       "structure/bad-node"},
       {"no kind", "{}", "structure/bad-node"},
       {"unknown kind", R"({"set":[]})", "structure/bad-node"},
       {"two kinds", R"({"list":[],"tuple":[]})", "structure/bad-node"},

@@ -29,12 +29,14 @@ Tree::Tree(Value value) : Tree(Leaf(std::move(value))) {}
 Tree::Tree(TreeKind kind, Children children, std::string class_name)
     : kind_(kind), children_(std::move(children)), class_name_(std::move(class_name)) {}
 
-Tree Tree::node(TreeKind kind, Children children, std::string class_name) {
+Tree Tree::node(TreeKind kind, Children children, std::string class_name, std::string statics) {
   if (kind == TreeKind::kList || kind == TreeKind::kTuple) {
     std::int64_t index = 0;
     for (Child& child : children) child.first = Key(index++);
   }
-  return {kind, std::move(children), std::move(class_name)};
+  Tree made(kind, std::move(children), std::move(class_name));
+  made.statics_ = std::move(statics);
+  return made;
 }
 Tree Tree::dict(Children children) { return {TreeKind::kDict, std::move(children), ""}; }
 Tree Tree::list(std::vector<Tree> items) {

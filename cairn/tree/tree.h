@@ -49,7 +49,8 @@ class Tree {
   static Tree custom(std::string class_name, Children children);
   static Tree none();
   /// Any of these by its kind. Children of lists and tuples are renumbered. REQUIRES: not kLeaf.
-  static Tree node(TreeKind kind, Children children, std::string class_name = "");
+  static Tree node(TreeKind kind, Children children, std::string class_name = "",
+                   std::string statics = "");
 
   TreeKind kind() const { return kind_; }
   bool is_leaf() const { return kind_ == TreeKind::kLeaf; }
@@ -62,6 +63,8 @@ class Tree {
   Children& children() { return children_; }
   /// "module:QualifiedName" of named tuples, attribute and custom nodes; may be empty.
   const std::string& class_name() const { return class_name_; }
+  /// What the class needs beside its children, in words of whoever made the tree; may be empty.
+  const std::string& statics() const { return statics_; }
 
   /// Child by key; null if there is none. For lists and tuples the key is the index. Linear for
   /// others.
@@ -76,6 +79,7 @@ class Tree {
   Leaf leaf_;
   Children children_;
   std::string class_name_;
+  std::string statics_;
 };
 
 }  // namespace cairn::inline tree

@@ -139,6 +139,8 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
   CAIRN_TRY(share ? share(prefix, ready.work, options)
                   : read_arrays(prefix, ready.work, options, runtime));
   Loaded loaded;
+  loaded.prefix = prefix.name;
+  loaded.foreign = prefix.foreign;
   loaded.report = std::move(ready.report);
   report_arrays(prefix, ready.work, loaded.report);
   CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)

@@ -82,6 +82,8 @@ struct LoadReport {
 };
 
 struct Loaded {
+  std::string prefix;    ///< the name of the tree
+  bool foreign = false;  ///< another system's: the tree is nested dicts
   Tree tree = Tree::none();
   Json metadata;
   Json extras;

@@ -70,7 +70,7 @@ def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
 def load(path: PathLike, *, template: Any = None, sharding: Any = None,
          keys: Sequence[Key] = (), prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
-         progress: Progress = None) -> Any:
+         allow_pickle: bool = False, progress: Progress = None) -> Any:
     """Loads a tree, or the leaves and subtrees that `keys` name.
 
     Args:
@@ -87,6 +87,9 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
             what has as many elements is reshaped, and the template's leaf stays where nothing fits.
         validate: checks the SHA-256 of arrays that have one, beside the checksums of their blocks,
             which are always checked.
+        allow_pickle: unpickles the structure and the values of a tree that the reference system
+            saved, which lets whoever wrote them run anything. Otherwise they are read without
+            executing them, and the log says which containers came back as plain ones.
         progress: True draws a bar; a function gets the bytes done and in all.
 
     Raises:
@@ -94,11 +97,16 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
     """
     where = os.fspath(path)
     shardings, place = placements(where, prefix, template, sharding)
-    tree, _, _, _ = _core.load(where, _core.LoadRequest(
+    tree, _, _, report = _core.load(where, _core.LoadRequest(
         prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=template,
         strict_shapes=strict_shapes, validate=validate, shardings=shardings, place=place,
         progress=progress_sink(progress, "loading")))
-    return tree if template is None else like(template, tree)
+    if template is not None:
+        return like(template, tree)
+    if keys or not report["foreign"]:
+        return tree
+    from cairn._restore import restore
+    return restore(tree, where, report["prefix"], allow_pickle)[0]
 
 
 def ls(base: PathLike) -> list[dict[str, Any]]:

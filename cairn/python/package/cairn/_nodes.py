@@ -5,19 +5,15 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import importlib
 import re
 import sys
-from collections import namedtuple
 from typing import Any
 
 import numpy as np
 
 from cairn import _core
-
-# Packages whose classes may be imported to rebuild a structure; others only if they are imported
-# already. Nothing but named tuples and dataclasses is ever made.
-KNOWN_PACKAGES = ("jax", "flax", "optax", "equinox", "chex", "haiku", "penzai")
+from cairn._classes import class_name
+from cairn._statics import NotPlain, dump_statics
 
 Children = list[tuple[str | int, Any]]
 
@@ -27,7 +23,7 @@ _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
 def describe(thing: Any) -> tuple[Any, ...] | None:
     """("array", numpy array, is it immutable), ("shards", dtype, shape, sharding, [(position, numpy
-    array)]), or (kind, class name, children); None for what cannot be saved."""
+    array)]), or (kind, class name, children, static part); None for what cannot be saved."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(thing, jax.Array):
         from cairn import _jax
@@ -35,7 +31,10 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
     if isinstance(thing, (np.ndarray, np.generic)):
         return "array", np.asarray(thing), False
     children = children_of(thing)
-    return None if children is None else (_kind_of(thing), _class_name(thing), children)
+    if children is None:
+        return None
+    kind = _kind_of(thing)
+    return kind, class_name(type(thing)), children, _statics(kind, thing, children)
 
 
 def describe_template(thing: Any) -> tuple[Any, ...] | None:
@@ -58,7 +57,7 @@ def _is_outline(thing: Any) -> bool:
 
 def children_of(thing: Any) -> Children | None:
     """What a container holds, as JAX sees it where JAX knows it; None for a leaf."""
-    if isinstance(thing, dict):
+    if type(thing) is dict:
         return list(thing.items())
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         return list(zip(thing._fields, thing, strict=True))
@@ -67,6 +66,8 @@ def children_of(thing: Any) -> Children | None:
     flat = _flatten_by_jax(thing)
     if flat is not None:
         return [(key_of(path[0]), child) for path, child in flat[0]]
+    if isinstance(thing, dict):
+        return list(thing.items())
     if dataclasses.is_dataclass(thing) and not isinstance(thing, type):
         return [(field.name, getattr(thing, field.name)) for field in dataclasses.fields(thing)]
     return None
@@ -92,49 +93,27 @@ def key_of(key: Any) -> str | int:
 
 
 def _kind_of(thing: Any) -> str:
-    if isinstance(thing, dict):
-        return "dict"
     if isinstance(thing, tuple):
         return "named_tuple" if hasattr(thing, "_fields") else "tuple"
     if isinstance(thing, list):
         return "list"
+    if isinstance(thing, dict) and (type(thing) is dict or _flatten_by_jax(thing) is None):
+        return "dict"
     return "attributes" if dataclasses.is_dataclass(thing) else "custom"
 
 
-def _class_name(thing: Any) -> str:
-    return f"{type(thing).__module__}:{type(thing).__qualname__}"
-
-
-def _find_class(name: str) -> type | None:
-    module_name, _, qualname = name.partition(":")
-    module = sys.modules.get(module_name)
-    if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
-        try:
-            module = importlib.import_module(module_name)
-        except ImportError:
-            return None
-    found: Any = module
-    for part in qualname.split("."):
-        found = getattr(found, part, None)
-    return found if isinstance(found, type) else None
-
-
-def rebuild(kind: str, class_name: str, children: Children) -> Any:
-    """The container, if its class can be found, is of that kind and holds nothing else; otherwise a
-    named tuple of the same fields, or a dict."""
-    found = _find_class(class_name)
-    names = [str(key) for key, _ in children]
-    values = [child for _, child in children]
-    if kind == "named_tuple":
-        if found is not None and issubclass(found, tuple) and \
-                list(getattr(found, "_fields", ())) == names:
-            return found(*values)
-        plain: Any = namedtuple  # by a name that is only known now
-        return plain(class_name.rpartition(":")[2].rpartition(".")[2] or "Tuple", names)(*values)
-    if kind == "attributes" and found is not None and dataclasses.is_dataclass(found) and \
-            [field.name for field in dataclasses.fields(found)] == names:
-        return _with_fields(object.__new__(found), children)
-    return dict(children)
+def _statics(kind: str, thing: Any, children: Children) -> str:
+    """What the container holds beside its children; empty for what only code can make."""
+    try:
+        if kind == "attributes":
+            known = {key for key, _ in children}
+            rest = {field.name: getattr(thing, field.name) for field in dataclasses.fields(thing)
+                    if field.name not in known}
+            return dump_statics(rest) if rest else ""
+        flat = _flatten_by_jax(thing) if kind == "custom" else None
+        return "" if flat is None else dump_statics(flat[1].node_data()[1])
+    except (AttributeError, NotPlain):
+        return ""
 
 
 def _with_fields(thing: Any, children: Children) -> Any:
@@ -165,6 +144,10 @@ def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
         return flat[1].unflatten(_in_jax_order(flat[0], inside, values))
     if isinstance(container, list):
         return values
+    if isinstance(container, dict):
+        changed = copy.copy(container)
+        changed.update((key, value) for (key, _), value in zip(inside, values, strict=True))
+        return changed
     return _with_fields(copy.copy(container), [(key, value) for (key, _), value
                                                in zip(inside, values, strict=True)])
 

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Containers of other people's classes, made from what a checkpoint says of them.
+
+A class is only taken from a module that is imported already or belongs to a known package, and only
+if it is a named tuple, a dataclass or a node of JAX's registry. Nothing else is ever made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+KNOWN_PACKAGES = ("jax", "flax", "optax", "equinox", "chex", "haiku", "penzai")
+
+
+def class_name(found: type) -> str:
+    """As a checkpoint has it."""
+    return f"{found.__module__}:{found.__qualname__}"
+
+
+def find_class(name: str) -> type | None:
+    """The class of a container; None for whatever else has this name."""
+    module_name, _, qualname = name.partition(":")
+    module = sys.modules.get(module_name)
+    if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
+        try:
+            module = importlib.import_module(module_name)
+        except Exception:  # whatever the module does when it is imported
+            return None
+    found: Any = module
+    for part in qualname.split("."):
+        found = getattr(found, part, None)
+        if not isinstance(found, type):
+            return None
+    return found if is_named_tuple(found) or is_plain_dataclass(found) or is_registered(found) \
+        else None
+
+
+def is_named_tuple(found: type) -> bool:
+    return issubclass(found, tuple) and hasattr(found, "_fields")
+
+
+def is_plain_dataclass(found: type) -> bool:
+    return dataclasses.is_dataclass(found)
+
+
+def is_registered(found: type) -> bool:
+    """With JAX, if that is imported."""
+    if "jax" not in sys.modules:
+        return False
+    try:
+        _treedef_of(found, None, 0)
+    except RuntimeError as error:
+        return "Could not find type" not in str(error)
+    except Exception:  # it is there, and cannot do with nothing
+        return True
+    return True
+
+
+def make_named_tuple(found: type, values: Sequence[Any]) -> Any:
+    """Without asking the class. ValueError if it has other fields."""
+    if len(found._fields) != len(values):  # type: ignore[attr-defined]
+        raise ValueError(f"{class_name(found)} has other fields")
+    return tuple.__new__(found, values)
+
+
+def make_dataclass(found: type, fields: Mapping[str, Any]) -> Any:
+    """Without asking the class. ValueError if it has other fields."""
+    names = {field.name for field in dataclasses.fields(found)}
+    if names != set(fields):
+        raise ValueError(f"{class_name(found)} has other fields")
+    thing: Any = object.__new__(found)
+    for name, value in fields.items():
+        object.__setattr__(thing, name, value)
+    return thing
+
+
+def make_by_jax(found: type, data: Any, values: Sequence[Any]) -> Any:
+    """As JAX's registry says. Raises what the class raises."""
+    return _treedef_of(found, data, len(values)).unflatten(values)
+
+
+def _treedef_of(found: type, data: Any, children: int) -> Any:
+    from jax import tree_util
+    treedefs: Any = tree_util.PyTreeDef
+    make = getattr(treedefs, "from_node_data_and_children", None) or \
+        treedefs.make_from_node_data_and_children
+    leaf = tree_util.tree_structure(0)
+    return make(tree_util.default_registry, (found, data), [leaf] * children)
