@@ -68,6 +68,7 @@ LoadOptions options_of(const LoadCall& call) {
           .dtype = parse_dtype_argument(call.dtype),
           .choose_shardings = chooser_of(call.choose),
           .strict_shapes = call.strict_shapes,
+          .like_dtypes = call.like_dtypes,
           .chunk_size = call.chunk_size,
           .use_async = call.use_async,
           .validate = call.validate,
@@ -107,18 +108,19 @@ void bind_loads(nb::module_& module) {
       .def(
           "__init__",
           [](LoadCall* self, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
-             nb::object like, bool strict_shapes, bool validate,
+             nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
              std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
              bool is_nested, std::size_t chunk_size, bool use_async, nb::object progress) {
             new (self) LoadCall{
-                std::move(prefix),  std::move(keys), std::move(dtype),     std::move(like),
-                strict_shapes,      validate,        std::move(shardings), std::move(choose),
-                std::move(place),   is_nested,       chunk_size,           use_async,
-                std::move(progress)};
+                std::move(prefix), std::move(keys),    std::move(dtype), std::move(like),
+                strict_shapes,     like_dtypes,        validate,         std::move(shardings),
+                std::move(choose), std::move(place),   is_nested,        chunk_size,
+                use_async,         std::move(progress)};
           },
           nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
           nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
-          nb::arg("strict_shapes") = true, nb::arg("validate") = false,
+          nb::arg("strict_shapes") = true, nb::arg("like_dtypes") = false,
+          nb::arg("validate") = false,
           nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
           nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
           nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("progress") = nb::none());

@@ -26,6 +26,7 @@ struct LoadCall {
   nb::object dtype = nb::none();
   nb::object like = nb::none();
   bool strict_shapes = true;
+  bool like_dtypes = false;
   bool validate = false;
   std::vector<std::pair<Parts, Sharding>> shardings;
   /// Gets the name of the tree, its layout and [(parts, dtype, shape, spec or None)] of its arrays,

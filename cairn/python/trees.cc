@@ -135,12 +135,13 @@ class Packer {
   }
 
   /// Whatever describe() knows: ("array", numpy array, lend), ("shards", dtype, shape, sharding,
-  /// [(position, numpy array)]), ("outline", dtype, shape, sharding) or (kind, class name, [(key,
-  /// child)], static part).
+  /// [(position, numpy array)]), ("outline", dtype, shape, sharding), ("problem", what it is) or
+  /// (kind, class name, [(key, child)], static part).
   Tree pack_other(const nb::handle& object) {
     const nb::object described = describe_(object);
     if (described.is_none()) return refuse("is a " + type_of(object));
     const auto kind = nb::cast<std::string>(described[0]);
+    if (kind == "problem") return refuse(nb::cast<std::string>(described[1]));
     if (kind == "array")
       return pack_array(object, nb::object(described[1]), nb::cast<bool>(described[2]));
     if (kind == "shards" || kind == "outline") {

@@ -117,8 +117,3 @@ def test_donated_and_deleted_arrays_are_saved_as_they_were(tmp_path):
         array.delete()
         handle.wait()
         assert not cairn.load(tmp_path / "c")["w"].any()
-
-
-def test_keys_of_random_numbers_are_refused_by_name(tmp_path):
-    with pytest.raises(ValueError, match="rng"):
-        cairn.save({"rng": jax.random.key(0)}, tmp_path / "c")

@@ -55,6 +55,9 @@ struct LoadOptions {
   /// arrays of equal size are reshaped, and where that cannot be the leaf of `like` stays and the
   /// report says so.
   bool strict_shapes = true;
+  /// With `like`: arrays get its types. Floats are cast; what no cast leads to is listed with the
+  /// shapes that differ, as strict_shapes says.
+  bool like_dtypes = false;
   /// With `like`: read into the memory of its arrays, casting floats where its type differs.
   bool fill = false;
   bool check = true;  ///< CRC of every block that is read
@@ -95,7 +98,7 @@ struct Loaded {
 /// and the same on all ranks are read by rank 0 alone; one rank's error is everybody's
 /// (load/rank-failed). The second form is this process's own business. Errors of
 /// open_checkpoint(), prefix(), read_boxes(); `not_found` (load/key-missing), `failed_precondition`
-/// (load/missing-array, load/shape-mismatch: each lists every leaf).
+/// (load/missing-array, load/shape-mismatch, load/dtype-mismatch: each lists every leaf).
 Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime);
 Result<Loaded> load(const Checkpoint& checkpoint, const LoadOptions& options, Runtime& runtime);
 

@@ -12,6 +12,7 @@
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/sharding/named_sharding.h"
 #include "cairn/testing/random_tree.h"
+#include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
 #include "cairn/tree/flatten.h"
 
@@ -21,6 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using testing::must;
 
 template <typename T>
 Array array_of(DType dtype, Shape shape, const std::vector<T>& values) {
@@ -102,6 +104,25 @@ TEST_F(Loading, AStrictTemplateListsEveryMismatch) {
   EXPECT_THAT(loaded.error().message(), HasSubstr("Missing array for key 'm'"));
   EXPECT_THAT(loaded.error().message(), HasSubstr("Array shape mismatch for key 'a'"));
   EXPECT_THAT(loaded.error().message(), HasSubstr("Array shape mismatch for key 'b.0'"));
+}
+
+TEST_F(Loading, ATemplateMayAskForItsTypes) {
+  const Array half = must(Array::zeros(DType::kBfloat16, {2, 2}));
+  const Tree like = Tree::dict({{"a", half}, {"n", must(Array::zeros(DType::kInt64, {2}))}});
+  EXPECT_EQ(leaf(must(load(dir_ / "c", {.like = &like}, runtime_)).tree, "a").dtype(),
+            DType::kFloat32);
+  const auto refused = load(dir_ / "c", {.like = &like, .like_dtypes = true}, runtime_);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason(), "load/dtype-mismatch");
+  EXPECT_THAT(refused.error().message(),
+              HasSubstr("Array dtype mismatch for key 'n': expected int64, the checkpoint has "
+                        "int32"));
+  const auto loaded = must(
+      load(dir_ / "c", {.like = &like, .strict_shapes = false, .like_dtypes = true}, runtime_));
+  EXPECT_EQ(leaf(loaded.tree, "a").dtype(), DType::kBfloat16);
+  EXPECT_EQ(leaf(loaded.tree, "n").dtype(), DType::kInt32);
+  EXPECT_THAT(loaded.report.cast, ElementsAre("a"));
+  EXPECT_THAT(loaded.report.mismatched, ElementsAre("n"));
 }
 
 TEST_F(Loading, AnEasyTemplateReshapesAndKeepsTheRest) {

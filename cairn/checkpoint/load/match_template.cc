@@ -81,6 +81,7 @@ class Matcher {
         return {};
       }
     }
+    if (wanted != nullptr && options_.like_dtypes) check_dtype(key, wanted->dtype(), stored.dtype);
     CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
     if (shape != stored.shape && sharding != Sharding()) {
       // Boxes of an array cannot be reshaped one by one.
@@ -99,10 +100,24 @@ class Matcher {
     return {};
   }
 
+  void check_dtype(const std::string& key, DType expected, DType stored) {
+    if (expected == stored || can_cast(stored, expected)) return;
+    report_.mismatched.push_back(key);
+    other_dtypes_ += fmt::format(
+        "{}Array dtype mismatch for key '{}': expected {}, the checkpoint has {}",
+        other_dtypes_.empty() ? "" : "; ", key, dtype_name(expected), dtype_name(stored));
+  }
+
+  DType asked_dtype(DType stored, const ShardedArray* wanted) const {
+    if (options_.dtype && is_float(stored)) return *options_.dtype;
+    const bool takes = wanted != nullptr && options_.like_dtypes;
+    return takes && can_cast(stored, wanted->dtype()) ? wanted->dtype() : stored;
+  }
+
   Result<ShardedArray> destination(const std::string& key, const ShardedArray* wanted,
                                    std::size_t index, const Sharding& sharding) const {
     const format::StoredArray& stored = prefix_.manifest.arrays[index].stored;
-    const DType asked = options_.dtype && is_float(stored.dtype) ? *options_.dtype : stored.dtype;
+    const DType asked = asked_dtype(stored.dtype, wanted);
     if (!options_.fill || wanted == nullptr)
       return allocate_sharded(asked, stored.shape, sharding, rank_);
     if (wanted->sharding() != sharding) {
@@ -132,11 +147,15 @@ class Matcher {
 
   Result<void> check_strict() const {
     if (!options_.strict_shapes) return {};
-    const std::string both =
-        missing_ + (missing_.empty() || mismatched_.empty() ? "" : "; ") + mismatched_;
-    if (!missing_.empty()) return Error(Code::kFailedPrecondition, "load/missing-array", both);
-    if (!mismatched_.empty()) return Error(Code::kFailedPrecondition, "load/shape-mismatch", both);
-    return {};
+    std::string all;
+    for (const std::string* some : {&missing_, &mismatched_, &other_dtypes_})
+      all += some->empty() ? "" : (all.empty() ? "" : "; ") + *some;
+    if (all.empty()) return {};
+    return Error(Code::kFailedPrecondition,
+                 !missing_.empty()      ? "load/missing-array"
+                 : !mismatched_.empty() ? "load/shape-mismatch"
+                                        : "load/dtype-mismatch",
+                 all);
   }
 
   const OpenedPrefix& prefix_;
@@ -149,6 +168,7 @@ class Matcher {
   TemplateMatch match_;
   std::string missing_;
   std::string mismatched_;
+  std::string other_dtypes_;
 };
 
 }  // namespace

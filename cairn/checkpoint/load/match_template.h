@@ -18,8 +18,8 @@ struct TemplateMatch {
   Result<Tree> build(const Tree& like) &&;
 };
 
-/// `failed_precondition` (load/missing-array, load/shape-mismatch) in strict mode, listing every
-/// leaf; what is forgiven otherwise goes into the report. options.like is set.
+/// `failed_precondition` (load/missing-array, load/shape-mismatch, load/dtype-mismatch) in strict
+/// mode, listing every leaf; what is forgiven otherwise goes into the report. options.like is set.
 Result<TemplateMatch> match_template(const OpenedPrefix& prefix, const LoadOptions& options,
                                      const LoadTarget& target, int rank, LoadReport& report);
 

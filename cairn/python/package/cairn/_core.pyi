@@ -81,7 +81,7 @@ class LoadRequest:
 
     def __init__(self, *, prefix: str | None = None, keys: Sequence[Sequence[str]] = (),
                  dtype: Any = None, like: Any = None, strict_shapes: bool = True,
-                 validate: bool = False,
+                 like_dtypes: bool = False, validate: bool = False,
                  shardings: Sequence[tuple[Sequence[str], Sharding]] = (),
                  choose: Callable[[str, str, list[tuple[Any, ...]]],
                                   Sequence[Sharding | None]] | None = None,

@@ -75,16 +75,17 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
 
     Args:
         path: a checkpoint of ours or of another system, or a .safetensors file.
-        template: a tree whose structure the result takes and whose shapes are expected; where its
-            leaves are JAX's (arrays, or ShapeDtypeStruct), so are those of the result, on the same
-            devices.
-        sharding: a sharding of JAX for all arrays, or a tree of them with the structure of what is
-            loaded. This process reads what its own devices hold.
+        template: a tree whose structure the result takes and whose shapes and types are expected;
+            floats are cast to its own. Where its leaves are JAX's (arrays, or ShapeDtypeStruct), so
+            are those of the result, on the same devices.
+        sharding: a sharding or device of JAX for all arrays, or a tree of them with the structure
+            of what is loaded. This process reads what its own devices hold.
         keys: dotted key paths, or tuples of their parts; nothing else is read.
         prefix: which tree, where there are several.
         dtype: floats are cast to it.
-        strict_shapes: a missing leaf or another shape is an error that lists all of them; otherwise
-            what has as many elements is reshaped, and the template's leaf stays where nothing fits.
+        strict_shapes: a missing leaf, another shape or a type that no cast leads to is an error that
+            lists all of them; otherwise what has as many elements is reshaped, types stay as they
+            were saved, and the template's leaf stays where nothing fits.
         validate: checks the SHA-256 of arrays that have one, beside the checksums of their blocks,
             which are always checked.
         allow_pickle: unpickles the structure and the values of a tree that the reference system
@@ -99,8 +100,8 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
     shardings, place = placements(where, prefix, template, sharding)
     tree, _, _, report = _core.load(where, _core.LoadRequest(
         prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=template,
-        strict_shapes=strict_shapes, validate=validate, shardings=shardings, place=place,
-        progress=progress_sink(progress, "loading")))
+        strict_shapes=strict_shapes, like_dtypes=True, validate=validate, shardings=shardings,
+        place=place, progress=progress_sink(progress, "loading")))
     if template is not None:
         return like(template, tree)
     if keys or not report["foreign"]:

@@ -14,11 +14,16 @@ import numpy as np
 from cairn import _core
 
 
-def describe_array(array: jax.Array) -> tuple[Any, ...] | None:
+def problem_of(array: jax.Array) -> str:
+    """Why it holds nothing that could be saved; empty if it does."""
+    if isinstance(array, jax.core.Tracer):
+        return "is traced: save outside of jit, grad and the like"
+    return "is an array of JAX that was deleted or donated" if array.is_deleted() else ""
+
+
+def describe_array(array: jax.Array) -> tuple[Any, ...]:
     """As cairn._nodes.describe(). Nothing is copied: JAX changes no array, and what it gives is a
     view that holds the buffer."""
-    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
-        return None
     if len(array.sharding.device_set) == 1:
         return "array", np.asarray(array), True
     positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
@@ -26,6 +31,33 @@ def describe_array(array: jax.Array) -> tuple[Any, ...] | None:
               for shard in array.addressable_shards]
     return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
             shards)
+
+
+def is_key(thing: Any) -> bool:
+    """A PRNG key of JAX, or the outline of one."""
+    return isinstance(thing, (jax.Array, jax.ShapeDtypeStruct)) and \
+        jnp.issubdtype(thing.dtype, jax.dtypes.prng_key)
+
+
+def key_data(key: Any) -> Any:
+    """The numbers that a key is made of, or their outline."""
+    if isinstance(key, jax.ShapeDtypeStruct):
+        return jax.eval_shape(jax.random.key_data, key)
+    return jax.random.key_data(key)
+
+
+def key_kind(key: Any) -> str:
+    """As wrap_key() takes it; empty for one that is not known by a name."""
+    kind = jax.random.key_impl(key) if isinstance(key, jax.Array) else key.dtype._impl.name
+    return kind if isinstance(kind, str) else ""
+
+
+def wrap_key(data: Any, kind: str) -> Any:
+    return jax.random.wrap_key_data(jnp.asarray(data), impl=kind)
+
+
+def wrap_key_like(key: Any, data: Any) -> Any:
+    return wrap_key(data, key_kind(key))
 
 
 def describe_outline(leaf: Any) -> tuple[Any, ...]:
@@ -62,8 +94,23 @@ def place(sharding: Any, shape: tuple[int, ...],
     return jax.make_array_from_single_device_arrays(shape, sharding, parts)
 
 
-def is_sharding(thing: Any) -> bool:
-    return isinstance(thing, jax.sharding.Sharding)
+def sharding_of(thing: Any) -> Any:
+    """The sharding that a caller means: one of JAX, or a device. None for whatever else."""
+    if isinstance(thing, jax.Device):
+        return jax.sharding.SingleDeviceSharding(thing)
+    return thing if isinstance(thing, jax.sharding.Sharding) else None
+
+
+def is_spec(thing: Any) -> bool:
+    return isinstance(thing, jax.sharding.PartitionSpec)
+
+
+def wanted_sharding(leaf: Any) -> Any:
+    """Where the array that takes the place of a template's leaf goes: there, or, for an outline
+    without a sharding, to the device that JAX would take. None for what is not JAX's."""
+    if isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None:
+        return jnp.zeros(()).sharding
+    return getattr(leaf, "sharding", None)
 
 
 @functools.lru_cache(maxsize=16)

@@ -17,22 +17,32 @@ from cairn._statics import NotPlain, dump_statics
 
 Children = list[tuple[str | int, Any]]
 
+PRNG_KEY = "jax.random:key"  # the class that a structure gives to keys; its static part is their kind
+
 # What JAX writes around a name in the text of a key: .name, ['name'], [0].
 _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
 
 def describe(thing: Any) -> tuple[Any, ...] | None:
     """("array", numpy array, is it immutable), ("shards", dtype, shape, sharding, [(position, numpy
-    array)]), or (kind, class name, children, static part); None for what cannot be saved."""
+    array)]), ("problem", what it is), or (kind, class name, children, static part); None for what
+    cannot be saved."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(thing, jax.Array):
         from cairn import _jax
-        return _jax.describe_array(thing)
+        problem = _jax.problem_of(thing)
+        if problem:
+            return "problem", problem
+        if not _jax.is_key(thing):
+            return _jax.describe_array(thing)
     if isinstance(thing, (np.ndarray, np.generic)):
         return "array", np.asarray(thing), False
     children = children_of(thing)
     if children is None:
         return None
+    if is_prng_key(thing):
+        from cairn import _jax
+        return "custom", PRNG_KEY, children, dump_statics(_jax.key_kind(thing))
     kind = _kind_of(thing)
     return kind, class_name(type(thing)), children, _statics(kind, thing, children)
 
@@ -48,10 +58,18 @@ def describe_template(thing: Any) -> tuple[Any, ...] | None:
     return "outline", np.dtype(thing.dtype).name, tuple(thing.shape), _core.Sharding()
 
 
+def is_prng_key(thing: Any) -> bool:
+    """A key of jax.random, which is saved as a container of its numbers."""
+    if "jax" not in sys.modules:
+        return False
+    from cairn import _jax
+    return _jax.is_key(thing)
+
+
 def _is_outline(thing: Any) -> bool:
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(thing, (jax.Array, jax.ShapeDtypeStruct)):
-        return True
+        return not is_prng_key(thing)
     return isinstance(thing, (np.ndarray, np.generic))
 
 
@@ -63,6 +81,9 @@ def children_of(thing: Any) -> Children | None:
         return list(zip(thing._fields, thing, strict=True))
     if isinstance(thing, (list, tuple)):
         return list(enumerate(thing))
+    if is_prng_key(thing):
+        from cairn import _jax
+        return [("key_data", _jax.key_data(thing))]
     flat = _flatten_by_jax(thing)
     if flat is not None:
         return [(key_of(path[0]), child) for path, child in flat[0]]
@@ -136,6 +157,9 @@ def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
     """A container of the same kind with other values; `inside` is what children_of() it gives."""
     if type(container) is dict:
         return {key: value for (key, _), value in zip(inside, values, strict=True)}
+    if is_prng_key(container):
+        from cairn import _jax
+        return _jax.wrap_key_like(container, values[0])
     if isinstance(container, tuple):
         made = type(container)
         return made(*values) if hasattr(container, "_fields") else made(values)

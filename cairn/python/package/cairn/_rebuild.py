@@ -11,6 +11,7 @@ from typing import Any
 from cairn import _core
 from cairn._classes import find_class, is_named_tuple, make_by_jax, make_dataclass, make_named_tuple
 from cairn._log import logger
+from cairn._nodes import PRNG_KEY
 from cairn._statics import NotPlain, parse_statics
 
 Children = list[tuple[str | int, Any]]
@@ -30,6 +31,8 @@ class Rebuilder:
         fields, or a dict."""
         found = find_class(class_name)
         try:
+            if class_name == PRNG_KEY:
+                return _made_key(dict(children), parse_statics(statics))
             if found is None:
                 raise NotPlain("there is no such class")
             return _made(kind, found, children, statics)
@@ -56,6 +59,11 @@ class Rebuilder:
                          f"{', '.join(places[:_MOST_PLACES])}{more}")
             logger.warning("%s", notes[-1])
         return notes
+
+
+def _made_key(children: dict[str | int, Any], kind: str) -> Any:
+    from cairn import _jax
+    return _jax.wrap_key(children["key_data"], kind)
 
 
 def _made(kind: str, found: type, children: Children, statics: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from cairn import _core
 from cairn._log import logger
-from cairn._nodes import key_of
+from cairn._nodes import is_prng_key, key_of
 
 _VALUES = (NoneType, bool, int, float, complex, str, bytes)
 
@@ -36,6 +36,7 @@ def _describe(prefix: str, tree: Any, extras: str) -> dict[str, Any]:
     mask = [hasattr(leaf, "shape") and hasattr(leaf, "dtype") for _, leaf in found]
     strange = {type(leaf).__qualname__ for (_, leaf), is_array in zip(found, mask, strict=True)
                if not is_array and type(leaf) not in _VALUES}
+    strange |= {"jax.random.key" for _, leaf in found if is_prng_key(leaf)}
     if strange:
         raise TypeError(f"a leaf to JAX that is none to us: {', '.join(sorted(strange))}")
     arrays = [key for key, is_array in zip(keys, mask, strict=True) if is_array]

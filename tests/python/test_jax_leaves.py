@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaves that only JAX has, and what is asked of them: keys, outlines, shardings that cannot be."""
+
+import logging
+import subprocess
+import sys
+
+import cairn
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+
+MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
+ROWS = NamedSharding(MESH, PartitionSpec("x"))
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "c"
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_keys_go_on_where_they_were(path, impl):
+    keys = {"one": jax.random.key(3, impl=impl),
+            "many": jax.random.split(jax.random.key(4, impl=impl), 8),
+            "spread": jax.device_put(jax.random.split(jax.random.key(5, impl=impl), 8), ROWS)}
+    cairn.save(keys, path)
+    outlines = jax.tree.map(lambda key: jax.ShapeDtypeStruct(key.shape, key.dtype), keys)
+    for loaded in (cairn.load(path), cairn.load(path, template=keys),
+                   cairn.load(path, template=outlines)):
+        for name, key in keys.items():
+            assert loaded[name].dtype == key.dtype and loaded[name].shape == key.shape
+            np.testing.assert_array_equal(jax.random.key_data(loaded[name]),
+                                          jax.random.key_data(key))
+    assert cairn.load(path, template=keys)["spread"].sharding.is_equivalent_to(ROWS, 1)
+    np.testing.assert_array_equal(jax.random.normal(cairn.load(path)["one"], (5,)),
+                                  jax.random.normal(keys["one"], (5,)))
+
+
+def test_keys_are_numbers_where_jax_is_not(path):
+    cairn.save({"key": jax.random.key(3)}, path)
+    program = ("import sys; sys.modules['jax'] = None\n"
+               f"import cairn; print(cairn.load({str(path)!r})['key']['key_data'].tolist())")
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
+    assert done.stdout == "[0, 3]\n", done
+
+
+def test_a_key_keeps_the_reference_systems_structure_away(path):
+    cairn.save({"w": jnp.ones(3), "key": jax.random.key(3)}, path, prefix="model")
+    assert not (path / "model_structure.json").exists()
+
+
+def test_outlines_become_arrays_of_jax_with_their_types(path):
+    cairn.save({"w": np.arange(64, dtype=np.float32).reshape(8, 8), "n": np.int32(3)}, path)
+    loaded = cairn.load(path, template={
+        "w": jax.ShapeDtypeStruct((8, 8), jnp.bfloat16, sharding=ROWS),
+        "n": jax.ShapeDtypeStruct((), jnp.int32)})
+    assert loaded["w"].dtype == jnp.bfloat16 and loaded["w"].sharding == ROWS
+    np.testing.assert_array_equal(loaded["w"], np.arange(64).reshape(8, 8).astype("bfloat16"))
+    assert isinstance(loaded["n"], jax.Array) and loaded["n"] == 3
+    assert loaded["n"].sharding == jnp.zeros(()).sharding
+
+
+def test_types_that_no_cast_leads_to_are_all_named(path):
+    cairn.save({"a": np.arange(3), "b": np.ones(3), "c": np.ones(2, np.float32)}, path)
+    template = {"a": np.zeros(3, np.float32), "b": np.zeros(3, np.int8),
+                "c": np.zeros(2, np.float16)}
+    with pytest.raises(cairn.MismatchError) as caught:
+        cairn.load(path, template=template)
+    assert "'a': expected float32, the checkpoint has int64" in str(caught.value)
+    assert "'b': expected int8, the checkpoint has float64" in str(caught.value)
+    assert "'c'" not in str(caught.value)
+    assert cairn.load(path, template=template, strict_shapes=False)["c"].dtype == np.float16
+
+
+def test_wide_numbers_become_narrow_only_with_a_word(path, caplog):
+    cairn.save({"w": np.arange(8.0)}, path)
+    with caplog.at_level(logging.WARNING, "cairn"):
+        loaded = cairn.load(path, sharding=ROWS)["w"]
+    assert loaded.dtype == jnp.float32 and loaded.sharding == ROWS
+    assert "w: float64 became float32" in caplog.text
+
+
+def test_a_device_is_a_sharding(path):
+    cairn.save({"w": np.arange(8)}, path)
+    device = jax.devices()[3]
+    assert cairn.load(path, sharding=device)["w"].sharding == SingleDeviceSharding(device)
+    assert cairn.load(path, sharding={"w": device})["w"].sharding == SingleDeviceSharding(device)
+
+
+def test_shardings_that_cannot_be_are_all_named(path):
+    cairn.save({"a": np.zeros((4, 4)), "b": np.zeros((4, 4)), "c": np.zeros(4)}, path)
+    with pytest.raises(cairn.InvalidArgumentError) as caught:
+        cairn.load(path, sharding={"a": PartitionSpec("x"), "b": "everywhere", "c": None,
+                                   "d": ROWS})
+    for text in ("'a' is a PartitionSpec", "'b' is a str", "there is no array 'd'"):
+        assert text in str(caught.value)
+
+
+def test_a_sharding_without_jax_is_refused(path):
+    cairn.save({"a": np.zeros(4)}, path)
+    program = f"""
+import cairn
+try:
+    cairn.load({str(path)!r}, sharding="everywhere")
+except cairn.InvalidArgumentError as error:
+    print(error.reason)
+"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
+    assert done.stdout == "load/no-jax\n", done
+
+
+def test_arrays_that_hold_nothing_are_all_named(path):
+    gone, donated = jnp.ones(3), jnp.ones(3)
+    gone.delete()
+    jax.jit(lambda x: x + 1, donate_argnums=0)(donated)
+    with pytest.raises(cairn.InvalidArgumentError) as caught:
+        cairn.save({"a": gone, "b": donated, "c": np.ones(3)}, path)
+    assert "a is an array of JAX that was deleted" in str(caught.value)
+    assert "b is an array of JAX that was deleted" in str(caught.value)
+    with pytest.raises(cairn.InvalidArgumentError, match="x is traced"):
+        jax.jit(lambda x: cairn.save({"x": x}, path))(jnp.ones(3))
+    assert not path.exists()
