@@ -11,8 +11,8 @@
 #include "cairn/checkpoint/load/process_array.h"
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/sharding/named_sharding.h"
-#include "cairn/testing/random_tree.h"
 #include "cairn/testing/must.h"
+#include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 #include "cairn/tree/flatten.h"
 

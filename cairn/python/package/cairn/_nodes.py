@@ -17,7 +17,8 @@ from cairn._statics import NotPlain, dump_statics
 
 Children = list[tuple[str | int, Any]]
 
-PRNG_KEY = "jax.random:key"  # the class that a structure gives to keys; its static part is their kind
+# The class that a structure gives to keys of JAX; their kind is its static part.
+PRNG_KEY = "jax.random:key"
 
 # What JAX writes around a name in the text of a key: .name, ['name'], [0].
 _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
