@@ -12,7 +12,7 @@ from cairn import _core
 from cairn._nodes import like
 from cairn._opened import Checkpoint, parts_of
 from cairn._opened import open as open_checkpoint
-from cairn._placements import placements
+from cairn._placements import Placements
 from cairn._progress import progress_sink
 
 PathLike = str | os.PathLike[str]
@@ -97,11 +97,12 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
         cairn.CorruptError: bytes are not what was saved; the text names the leaf and the chunk.
     """
     where = os.fspath(path)
-    shardings, place = placements(where, prefix, template, sharding)
+    placements = Placements(template, sharding)
     tree, _, _, report = _core.load(where, _core.LoadRequest(
         prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=template,
-        strict_shapes=strict_shapes, like_dtypes=True, validate=validate, shardings=shardings,
-        place=place, progress=progress_sink(progress, "loading")))
+        strict_shapes=strict_shapes, like_dtypes=True, validate=validate,
+        choose=placements.choose, place=placements.place,
+        progress=progress_sink(progress, "loading")))
     if template is not None:
         return like(template, tree)
     if keys or not report["foreign"]:

@@ -11,38 +11,49 @@ from cairn import _core
 from cairn._errors import error_of
 from cairn._log import logger
 from cairn._nodes import children_of
-from cairn._opened import Checkpoint
 
 Parts = tuple[str, ...]
-Place = Callable[[list[str], str, tuple[int, ...], list[tuple[int, Any]]], Any]
+Outline = tuple[Any, ...]  # parts, dtype, shape, how it lay on a mesh
 
 
-def placements(path: str, prefix: str | None, template: Any,
-               sharding: Any) -> tuple[list[tuple[Parts, _core.Sharding]], Place | None]:
-    """What _core.load() takes: shardings by key path, and the function that makes arrays of what it
-    read."""
-    if sharding is not None and "jax" not in sys.modules:
-        raise error_of("invalid_argument", "load/no-jax", "",
-                       "sharding: arrays are spread over devices by JAX, which the program has not "
-                       "imported")
-    if "jax" not in sys.modules or (template is None and sharding is None):
-        return [], None
-    from cairn import _jax
-    wanted: dict[Parts, Any] = {}
-    if template is not None:
-        wanted.update((parts, where) for parts, leaf in leaves_of(template)
-                      if (where := _jax.wanted_sharding(leaf)) is not None)
-    shardings: list[tuple[Parts, _core.Sharding]] = []
-    if sharding is not None:
-        shapes = _shapes(path, prefix)
-        given = _given(sharding, shapes)
-        shardings = [(parts, _jax.core_sharding(one, shapes[parts]))
-                     for parts, one in given.items()]
-        wanted.update(given)
+class Placements:
+    """Decides where each array goes and puts it there; None of both without JAX and a wish."""
 
-    def place(parts: list[str], dtype: str, shape: tuple[int, ...],
-              shards: list[tuple[int, Any]]) -> Any:
-        where = wanted.get(tuple(parts))
+    def __init__(self, template: Any, sharding: Any):
+        if sharding is not None and "jax" not in sys.modules:
+            raise error_of("invalid_argument", "load/no-jax", "",
+                           "sharding: arrays are spread over devices by JAX, which the program has "
+                           "not imported")
+        self._sharding = sharding
+        self._wanted: dict[Parts, Any] = {}
+        self._needed = "jax" in sys.modules and (template is not None or sharding is not None)
+        if self._needed and template is not None:
+            from cairn import _jax
+            self._wanted.update((parts, where) for parts, leaf in leaves_of(template)
+                                if (where := _jax.wanted_sharding(leaf)) is not None)
+
+    @property
+    def choose(self) -> Callable[[str, str, list[Outline]], list[_core.Sharding | None]] | None:
+        """As _core.LoadRequest has it."""
+        return None if self._sharding is None else self._choose
+
+    @property
+    def place(self) -> Callable[..., Any] | None:
+        """Likewise."""
+        return self._place if self._needed else None
+
+    def _choose(self, name: str, layout: str,
+                outlines: list[Outline]) -> list[_core.Sharding | None]:
+        from cairn import _jax
+        given = _given(self._sharding, {tuple(parts) for parts, *_ in outlines})
+        self._wanted.update(given)
+        return [_jax.core_sharding(given[tuple(parts)], shape) if tuple(parts) in given else None
+                for parts, _, shape, _ in outlines]
+
+    def _place(self, parts: list[str], dtype: str, shape: tuple[int, ...],
+               shards: list[tuple[int, Any]]) -> Any:
+        from cairn import _jax
+        where = self._wanted.get(tuple(parts))
         if where is None:
             return shards[0][1]
         made = _jax.place(where, shape, shards)
@@ -51,15 +62,13 @@ def placements(path: str, prefix: str | None, template: Any,
                            _core.key_text(parts), dtype, made.dtype.name)
         return made
 
-    return shardings, place
 
-
-def _given(sharding: Any, shapes: dict[Parts, tuple[int, ...]]) -> dict[Parts, Any]:
+def _given(sharding: Any, arrays: set[Parts]) -> dict[Parts, Any]:
     """By key path, from one for all or a tree. Raises with everything that is wrong with it."""
     from cairn import _jax
     one = _jax.sharding_of(sharding)
     if one is not None:
-        return dict.fromkeys(shapes, one)
+        return dict.fromkeys(arrays, one)
     given: dict[Parts, Any] = {}
     problems: list[str] = []
     for parts, leaf in leaves_of(sharding, is_leaf=_jax.is_spec):
@@ -71,18 +80,13 @@ def _given(sharding: Any, shapes: dict[Parts, tuple[int, ...]]) -> dict[Parts, A
         elif leaf is not None and found is None:
             problems.append(f"{name} is a {type(leaf).__qualname__}, neither a sharding nor a "
                             "device of JAX")
-        elif found is not None and parts not in shapes:
+        elif found is not None and parts not in arrays:
             problems.append(f"there is no array {name}")
         elif found is not None:
             given[parts] = found
     if problems:
         raise error_of("invalid_argument", "load/bad-sharding", "", "; ".join(problems))
     return given
-
-
-def _shapes(path: str, prefix: str | None) -> dict[Parts, tuple[int, ...]]:
-    return {leaf.parts: leaf.shape for leaf in Checkpoint(path).leaves
-            if prefix is None or leaf.prefix == prefix}
 
 
 def leaves_of(tree: Any, above: Parts = (),
