@@ -43,13 +43,15 @@ format:  ## lay out the sources
 	@tools/check_format.sh --fix
 
 bench:  ## benchmarks, each against memcpy or the bare codec of the same run
-	@tools/install_packages.sh build bench
+	@tools/install_packages.sh build test bench
+	@tools/make_venv.sh
 	cmake --preset bench
-	cmake --build --preset bench --target cairn_benchmarks
+	cmake --build --preset bench --target cairn_benchmarks cairn_python
 	@/usr/bin/python3 bench/report.py build/release/benchmarks $(BENCH_FLAGS)
 	@/usr/bin/python3 bench/leaves.py build/release/benchmarks/cairn_leaves build/bin/cairn $(BENCH_FLAGS)
 	@build/release/benchmarks/cairn_stall $(BENCH_FLAGS)
 	@/usr/bin/python3 bench/ranks.py build/release/benchmarks $(BENCH_FLAGS)
+	@.venv/bin/python bench/python.py build/release/python $(BENCH_FLAGS)
 
 fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n for another number)
 	@tools/install_packages.sh build clang
