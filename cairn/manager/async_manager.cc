@@ -65,6 +65,7 @@ Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const s
                     .phase = options.phase,
                     .step = options.step,
                     .wishes = options.wishes,
+                    .committed = options.committed,
                     .adjust = options.adjust});
 }
 

@@ -87,6 +87,7 @@ struct SavePytreeOptions {
   ProgressSink progress = {};
   PhaseSink phase = {};
   std::optional<std::int64_t> step = {};
+  std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
   SaveAdjustment adjust = {};
 };
 

@@ -105,18 +105,16 @@ class RunCheckpointer final : public Checkpointer {
           structured);
     }
     CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
-    const SavePytreeOptions how{.prefix = options.prefix,
-                                .mesh = options.mesh,
-                                .dtype = options.dtype,
-                                .wishes = std::move(wishes),
-                                .extras = options.extras,
-                                .callback =
-                                    [done = options.commit_callback](const std::string&) {
-                                      if (done) done();
-                                    },
-                                .write_index = options.write_index,
-                                .progress = options.progress,
-                                .adjust = options.adjust};
+    SavePytreeOptions how{.prefix = options.prefix,
+                          .mesh = options.mesh,
+                          .dtype = options.dtype,
+                          .wishes = std::move(wishes),
+                          .extras = options.extras,
+                          .write_index = options.write_index,
+                          .progress = options.progress,
+                          .adjust = options.adjust};
+    if (options.commit_callback)
+      how.committed = [done = options.commit_callback](const SaveReport&) { return done(); };
     const std::string path = destination.empty() ? base_ : destination;
     return begin(path, std::nullopt, [&] { return manager_->save_pytree(tree, path, how); });
   }
@@ -252,11 +250,8 @@ class RunCheckpointer final : public Checkpointer {
                   .extras = options.extras,
                   .metrics = options.metrics};
     if (options.commit_callback) {
-      saving.callbacks.push_back(
-          [done = options.commit_callback](const std::string&, const Mesh*, const Json&) {
-            done();
-            return Result<void>();
-          });
+      saving.callbacks.push_back([done = options.commit_callback](const std::string&, const Mesh*,
+                                                                  const Json&) { return done(); });
     }
     CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
     return save({{options.prefix, tree}}, path, saving,
@@ -345,14 +340,21 @@ class RunCheckpointer final : public Checkpointer {
       return manager_->wait_until_finished();
     }();
     CAIRN_TRY(agree(done, "saves of callbacks", runtime_));
-    if (runtime_.rank() == 0) {
-      CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
-      CAIRN_TRY(write_mark(path, ours, guard(), runtime_));
-    }
+    if (runtime_.rank() == 0) CAIRN_TRY(mark_if_saved(path, mark));
     take_note(*saving.step);
     CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
                            mark)(SaveReport{}));
     return SaveHandle::of_nothing(path);
+  }
+
+  // Callbacks may have saved elsewhere, or nothing.
+  Result<void> mark_if_saved(const std::string& path, const Json& mark) {
+    CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
+    const auto marked = write_mark(path, ours, guard(), runtime_);
+    if (marked || marked.error().code() != Code::kNotFound) return marked;
+    runtime_.log(LogLevel::kWarning, "checkpointer/nothing-saved",
+                 fmt::format("the callbacks have saved nothing into {}", path));
+    return {};
   }
 
   const CheckpointerOptions options_;

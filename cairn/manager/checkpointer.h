@@ -75,7 +75,8 @@ struct SaveCheckpointOptions {
   Json extras = {};
   Json metrics = {};
   bool write_index = true;
-  std::function<void()> commit_callback = {};  ///< once after the commit, in the background
+  /// Once after the commit, in the background; its error is the save's.
+  std::function<Result<void>()> commit_callback = {};
   ProgressSink progress = {};
   SaveAdjustment adjust = {};
 };
@@ -121,7 +122,7 @@ class Checkpointer {
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Tree& tree,
                                             const StepOptions& options = {});
   /// Without a tree: the callbacks save. What they began is durable when it returns, and the mark
-  /// is written.
+  /// is written; if there is nothing to mark, the log says so (checkpointer/nothing-saved).
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const StepOptions& options);
 
   /// Into `destination` of the run directory, whatever the policies say; they take note of it.

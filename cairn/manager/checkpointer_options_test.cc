@@ -86,7 +86,10 @@ TEST_F(OptionsOfARun, SayHowATreeIsSavedWithoutAStep) {
                          .dtype = DType::kBfloat16,
                          .extras = extras_,
                          .write_index = false,
-                         .commit_callback = [&] { told = true; }}));
+                         .commit_callback = [&] {
+                           told = true;
+                           return Result<void>();
+                         }}));
   must(run->wait_until_finished());
   EXPECT_TRUE(told);
   const auto loaded =

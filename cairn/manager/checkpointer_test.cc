@@ -256,8 +256,10 @@ TEST_F(Run, LetsCallbacksDoTheWholeSave) {
 TEST_F(Run, SavesAndLoadsByHand) {
   auto run = make({});
   bool called = false;
-  must(run->save_checkpoint(tree_of(1), "mine",
-                            {.step = 7, .commit_callback = [&] { called = true; }}));
+  must(run->save_checkpoint(tree_of(1), "mine", {.step = 7, .commit_callback = [&] {
+                                                   called = true;
+                                                   return Result<void>();
+                                                 }}));
   EXPECT_EQ(run->policy().last_save_step(), 7);
   must(run->save_pytree(tree_of(2), "", {.step = 8, .prefix = "model"}));
   must(run->wait_until_finished());

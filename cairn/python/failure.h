@@ -94,7 +94,7 @@ class ErrandScope {
 
 /// Has something done with Python: by the thread that waits in apart() for this one, or here if
 /// there is none. An exception of Python becomes `internal` (python/callback), and apart() throws
-/// it again if the work fails; a Failure becomes its error.
+/// it again; a Failure becomes its error.
 Result<void> in_caller(const std::function<void()>& errand);
 
 /// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
@@ -118,7 +118,7 @@ auto apart(Work work) {
     });
   }
   shared->errands.attend();
-  if (!*shared->answer) shared->errands.rethrow();
+  shared->errands.rethrow();
   return value_of(std::move(*shared->answer));
 }
 

@@ -25,6 +25,7 @@ std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
 nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) {
   const LoadReport& report = loaded.report;
   nb::dict made;
+  made["path"] = loaded.path;
   made["prefix"] = loaded.prefix;
   made["foreign"] = loaded.foreign;
   made["loaded"] = report.loaded;

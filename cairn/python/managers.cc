@@ -39,16 +39,14 @@ SaveHandle save(const PythonManager& self, const PythonTrees& trees, const std::
   });
 }
 
-Result<bool> wait(const AsyncCheckpointManager& manager) {
-  for (const SaveHandle& flying : manager.saves_in_flight())
-    flying.wait().ignore_error("asked for below");
-  return true;
+void check_for_errors(const PythonManager& self) {
+  value_of(without_interruptions([&] { return self.manager->check_for_errors(); }));
 }
 
 /// The error, if there is one, is taken only by a caller who still waits.
 void wait_until_finished(const PythonManager& self) {
-  apart([manager = self.manager] { return wait(*manager); });
-  value_of(self.manager->check_for_errors());
+  wait_for_saves_of(self.manager);
+  check_for_errors(self);
 }
 
 }  // namespace
@@ -68,6 +66,14 @@ SaveAdjustment adjustment(CommitGuard first, Structures structures) {
       return take_guard(second);
     };
   };
+}
+
+void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
+  apart([manager]() -> Result<bool> {
+    for (const SaveHandle& save : manager->saves_in_flight())
+      save.wait().ignore_error("asked for by whoever wants it");
+    return true;
+  });
 }
 
 void bind_managers(nb::module_& module) {
@@ -111,8 +117,7 @@ void bind_managers(nb::module_& module) {
           nb::arg("metadata"), nb::arg("extras"), nb::arg("write_index"), nb::arg("step").none(),
           nb::arg("committed").none(), nb::arg("progress").none())
       .def("wait_until_finished", &wait_until_finished)
-      .def("check_for_errors",
-           [](const PythonManager& self) { value_of(self.manager->check_for_errors()); })
+      .def("check_for_errors", &check_for_errors)
       .def("saves_in_flight",
            [](const PythonManager& self) { return self.manager->saves_in_flight(); });
 }

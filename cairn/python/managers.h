@@ -25,6 +25,10 @@ Structures structures_for(const AsyncCheckpointManager& manager, const PythonTre
 /// Gives a save its structures, and lets `first` have its say before whatever guard it has.
 SaveAdjustment adjustment(CommitGuard first, Structures structures);
 
+/// Until none is on its way; says nothing of how they ended.
+void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);
+
 void bind_managers(nb::module_& module);
+void bind_checkpointers(nb::module_& module);
 
 }  // namespace cairn::python

@@ -22,5 +22,6 @@ NB_MODULE(_core, module) {
   python::bind_checkpoints(module);
   python::bind_helpers(module);
   python::bind_managers(module);
+  python::bind_checkpointers(module);
   module.attr("__version__") = std::string(cairn::kVersion);
 }

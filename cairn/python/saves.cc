@@ -98,7 +98,7 @@ nb::tuple progress_tuple(const SaveHandle& handle) {
 CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted) {
   return [interrupted = std::move(interrupted)]() -> Result<std::shared_ptr<void>> {
     if (!*interrupted) return std::shared_ptr<void>();
-    return Error(Code::kCancelled, "python/interrupted",
+    return Error(Code::kCancelled, kInterrupted,
                  "the call was interrupted before the arrays had been copied");
   };
 }

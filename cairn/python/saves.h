@@ -18,16 +18,28 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
+/// The reason of a save that its caller gave up.
+constexpr const char* kInterrupted = "python/interrupted";
+
 /// Refuses the save whose caller was interrupted while its arrays were copied: they may change now.
 CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted);
+
+/// Calls `ask` until it tells of something else than of a save whose caller was interrupted: who
+/// was knows, and others need not.
+template <typename Ask>
+auto without_interruptions(const Ask& ask) {
+  auto answer = ask();
+  while (!answer && answer.error().reason() == kInterrupted) answer = ask();
+  return answer;
+}
 
 /// Does `begin(guard)` aside, which begins a save that commits only if the guard lets it.
 template <typename Begin>
 auto begin_apart(Begin begin) {
   const auto interrupted = std::make_shared<std::atomic<bool>>(false);
   try {
-    return apart([begin = std::move(begin), guard = unless_interrupted(interrupted)] {
-      return begin(guard);
+    return apart([begin = std::move(begin), interrupted, guard = unless_interrupted(interrupted)] {
+      return *interrupted ? begin(guard) : without_interruptions([&] { return begin(guard); });
     });
   } catch (nb::python_error&) {
     *interrupted = true;

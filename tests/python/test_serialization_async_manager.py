@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
+import optax
 import pytest
 import safetensors.numpy
 from cairn.serialization import async_manager as ours
@@ -166,6 +167,22 @@ def test_callbacks_see_the_same_keys_in_the_same_order(tmp_path, line, chunk_siz
             results.append((jax.tree.leaves(tree), seen))
         same(results[0][0], results[1][0])
         assert results[0][1] == results[1][1]
+
+
+def test_containers_come_back_from_either(tmp_path, line):
+    tree = {"opt": optax.adam(1e-3).init({"w": jnp.ones(2)}), "p": (jnp.ones(2), [3, None, "x"]),
+            "k": {2: jnp.zeros(1)}}
+    for saver in MODULES:
+        path = str(tmp_path / saver.__name__)
+        manager = saver.AsyncCheckpointManager()
+        manager.save_pytree(tree, path, line, prefix="m", extras={"lr": 0.1})
+        manager.global_manager.wait_until_finished()
+        for loader in MODULES:
+            got, extras = loader.AsyncCheckpointManager().load_pytree(path, line, prefix="m")
+            assert jax.tree.structure(got) == jax.tree.structure(tree) and extras == {"lr": 0.1}
+            assert got["p"][1] == [3, None, "x"]
+            leaves = jax.tree.leaves((got["opt"], got["k"]))
+            assert {leaf.sharding for leaf in leaves} == {NamedSharding(line, PartitionSpec())}
 
 
 def test_rules_of_load_pytree_see_the_prefix(tmp_path, grid):

@@ -189,6 +189,7 @@ Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& opti
   CAIRN_TRY_ASSIGN(Loaded loaded, load_prefix(*prefix, options, runtime, share).in([&] {
     return "loading " + checkpoint.path;
   }));
+  loaded.path = checkpoint.path;
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;

@@ -85,6 +85,7 @@ struct LoadReport {
 };
 
 struct Loaded {
+  std::string path;      ///< of the checkpoint
   std::string prefix;    ///< the name of the tree
   bool foreign = false;  ///< another system's: the tree is nested dicts
   Tree tree = Tree::none();

@@ -66,6 +66,7 @@ class Loading : public ::testing::Test {
 TEST_F(Loading, GivesMetadataExtrasAndAReport) {
   const auto loaded = load(dir_ / "c", {.validate = true}, runtime_);
   ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_EQ(loaded->path, dir_ / "c");
   EXPECT_EQ(*loaded->metadata.find("run")->text(), "r1");
   EXPECT_EQ(loaded->extras.find("x")->integer(), 1);
   EXPECT_THAT(loaded->report.loaded, ElementsAre("a", "b.0", "n"));

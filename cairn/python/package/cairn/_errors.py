@@ -103,6 +103,12 @@ _BY_CODE: dict[str, type[Error]] = {
 }
 
 
+# Programs look for the beginning of these texts: what was going on comes last.
+_PLAIN = ("load/missing-array", "load/shape-mismatch")
+
+
 def error_of(code: str, reason: str, where: str, message: str) -> Error:
+    if reason in _PLAIN and where and message.startswith(f"{where}: "):
+        message = f"{message.removeprefix(f'{where}: ')} ({where})"
     kind = _BY_REASON.get(reason) or _BY_CODE.get(code, Error)
     return kind(message, code, reason, where)

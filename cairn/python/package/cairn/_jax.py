@@ -76,7 +76,7 @@ def devices_of(sharding: Any) -> Sequence[Any]:
 
 def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     if isinstance(sharding, jax.sharding.NamedSharding):
-        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh), _entries(sharding.spec))
+        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh), spec_entries(sharding.spec))
     devices = devices_of(sharding)
     held = sharding.devices_indices_map(shape)
     boxes = [_box(held[device], shape) for device in devices]
@@ -123,7 +123,8 @@ def _device(device: Any) -> tuple[int, int]:
     return device.id, device.process_index
 
 
-def _entries(spec: Any) -> list[list[str]]:
+def spec_entries(spec: Any) -> list[list[str]]:
+    """Axes of each dimension."""
     return [[] if entry is None else [entry] if isinstance(entry, str) else list(entry)
             for entry in spec]
 

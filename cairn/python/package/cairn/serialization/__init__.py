@@ -6,7 +6,8 @@ from __future__ import annotations
 from cairn.serialization import fsspec_utils
 from cairn.serialization.async_manager import AsyncCheckpointManager
 from cairn.serialization.base_manager import CheckpointManager
+from cairn.serialization.checkpointer import Checkpointer, CheckpointInterval
 from cairn.serialization.serialization import tree_deserialize_leaves, tree_serialize_leaves
 
-__all__ = ["AsyncCheckpointManager", "CheckpointManager", "fsspec_utils",
-           "tree_deserialize_leaves", "tree_serialize_leaves"]
+__all__ = ["AsyncCheckpointManager", "CheckpointInterval", "CheckpointManager", "Checkpointer",
+           "fsspec_utils", "tree_deserialize_leaves", "tree_serialize_leaves"]

@@ -86,7 +86,9 @@ def file_metadata(folder: str) -> dict[str, Any]:
 
 
 def reference_extras(folder: str, prefix: str) -> dict[str, Any]:
-    """The extras of a tree that the reference system saved; {} if it has none."""
+    """The extras of a tree that the reference system saved; {} if it has none, or is ours."""
+    if os.path.exists(os.path.join(folder, "cairn.json")):
+        return {}
     return dict(_read(folder, f"{prefix}_structure.json").get("extras") or {})
 
 

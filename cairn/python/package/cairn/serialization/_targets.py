@@ -23,7 +23,8 @@ Callback = Callable[[Any, str], Any]
 class Target:
     """The wishes of one call that loads.
 
-    `with_prefix`: rules, shardings and the callback see keys with the prefix in front.
+    `structured`: containers as they were saved; rules, shardings and the callback see keys with the
+    prefix in front.
     `as_saved`: what nothing is said about lies as it lay when it was saved, where the mesh can.
     `everywhere`: and otherwise on all devices; else that is refused on a mesh of several axes.
     `in_jax`: arrays without a sharding are JAX's where it is imported.
@@ -36,7 +37,7 @@ class Target:
     callback: Callback | None = None
     prefix: str | None = None
     mismatch_allowed: bool = True
-    with_prefix: bool = False
+    structured: bool = False
     as_saved: bool = False
     everywhere: bool = False
     in_jax: bool = False
@@ -87,10 +88,14 @@ class Target:
         array = array if self.callback is None else self.callback(array, key)
         return put_dtype(array, self.cast)
 
-    def finish(self, tree: Any) -> Any:
-        """The tree in the template's containers, without a prefix that is part of the paths."""
+    def finish(self, tree: Any, report: dict[str, Any], allow_pickle: bool = False) -> Any:
+        """The tree in the template's containers, or in those that the reference system saved; as
+        nested dicts, without a prefix that is part of the paths."""
         if self.template is not None:
             return like(self.template, tree)
+        if self.structured and report["foreign"]:
+            from cairn._restore import restore
+            return restore(tree, report["path"], report["prefix"], allow_pickle)[0]
         if self._hidden is not None and isinstance(tree, dict):
             inside = tree.get(self._hidden)
             return inside if isinstance(inside, dict) and len(tree) == 1 else tree
@@ -100,7 +105,7 @@ class Target:
         shown = parts[1:] if self._hidden and len(parts) > 1 and parts[0] == self._hidden else parts
         text = _core.key_text(shown) if shown else ""
         above = name or self._hidden or ""
-        if not text or not self.with_prefix or not above:
+        if not text or not self.structured or not above:
             return text or above
         return f"{above}.{text}"
 

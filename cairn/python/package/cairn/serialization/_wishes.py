@@ -87,6 +87,41 @@ class Wishes:
         self._wanted.update(dict.fromkeys(keys, self._on_mesh(make_spec())))
 
 
+def wished_specs(leaves: Mapping[str, Any], mesh: Any, shardings: Any,
+                 rules: Rules | None) -> list[tuple[list[str], list[list[str]]]]:
+    """Specs to be stored with arrays, by the parts of their keys. ValueError for what does not fit
+    them."""
+    if shardings is None and rules is None:
+        return []
+    given = _by_key(shardings, list(leaves))
+    unknown = [".".join(parts) for parts, _ in _leaves(shardings, ())
+               if shardings is not None and parts and not _names(parts) & leaves.keys()]
+    if unknown:
+        raise ValueError("there are shardings for what is no array of the tree: "
+                         f"{', '.join(unknown)}")
+    specs = {key: getattr(given[key], "spec", given[key]) for key in leaves if key in given}
+    rest = [key for key in leaves if key not in specs]
+    if rules is not None:
+        matches = _core.matching_rules([pattern for pattern, _ in rules],
+                                       ["/".join(_core.parse_key(key)) for key in rest])
+        specs.update((key, rules[match][1]) for key, match in zip(rest, matches, strict=True))
+    return [(_core.parse_key(key), _checked(key, leaves[key], mesh, spec))
+            for key, spec in specs.items() if spec is not None and not callable(spec)]
+
+
+def _checked(key: str, leaf: Any, mesh: Any, spec: Any) -> list[list[str]]:
+    from cairn import _jax
+    entries = _jax.spec_entries(spec)
+    if mesh is None:
+        return entries
+    import jax
+    try:
+        jax.sharding.NamedSharding(mesh, spec).shard_shape(tuple(leaf.shape))
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    return entries
+
+
 def _entry(axes: Sequence[str]) -> str | tuple[str, ...] | None:
     return axes[0] if len(axes) == 1 else tuple(axes) or None
 
@@ -115,8 +150,11 @@ def _by_key(shardings: Any, keys: Sequence[str]) -> dict[str, Any]:
     flat = dict(_leaves(shardings, ()))
     if () in flat:
         return dict.fromkeys(keys, flat[()])
-    return {name: wish for parts, wish in flat.items()
-            for name in (".".join(parts), _core.key_text(parts))}
+    return {name: wish for parts, wish in flat.items() for name in _names(parts)}
+
+
+def _names(parts: Sequence[str]) -> set[str]:
+    return {".".join(parts), _core.key_text(parts)}
 
 
 def _leaves(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -274,6 +274,7 @@ class AsyncCheckpointManager:
                     partition_rules: Rules | None = None, dtype: Any = None, template: Any = None,
                     strict_shapes: bool = True, callback: Callback | None = None,
                     chunk_size: int | None = None, validate: bool | None = None,
+                    allow_pickle: bool = False,
                     progress: Progress = None) -> tuple[Any, dict[str, Any]]:
         """What save_pytree() saved, with its containers, and the extras.
 
@@ -286,18 +287,20 @@ class AsyncCheckpointManager:
             strict_shapes: with a template: a missing leaf or another shape is an error that lists
                 all of them. Otherwise what has as many elements is reshaped, and the template's
                 leaf stays where nothing fits.
+            allow_pickle: see cairn.load().
             Others: as load().
         """
         check_prefix(prefix)
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
-                        prefix=prefix, with_prefix=True, everywhere=True, template=template,
+                        prefix=prefix, structured=True, everywhere=True, template=template,
                         strict_shapes=strict_shapes)
         take_template_shardings(target)
         where = _found(path)
-        tree, _, extras, _ = _core.load(where, target.request(
+        tree, _, extras, report = _core.load(where, target.request(
             dtype=dtype_named(dtype), validate=self._validates(validate),
             chunk_size=max(chunk_size or 0, 0), progress=progress_sink(progress, "loading")))
-        return target.finish(tree), json.loads(extras) or reference_extras(where, prefix)
+        return target.finish(tree, report, allow_pickle), \
+            json.loads(extras) or reference_extras(where, prefix)
 
     @staticmethod
     def is_tensorstore(path: Any) -> bool:
@@ -314,9 +317,10 @@ class AsyncCheckpointManager:
 
     def _load(self, where: str, target: Target, validate: bool | None,
               **options: Any) -> tuple[Any, dict[str, Any]]:
-        tree, metadata, _, _ = _core.load(where, target.request(
+        tree, metadata, _, report = _core.load(where, target.request(
             nested=True, validate=self._validates(validate), **options))
-        return named(target.finish(tree), target.prefix), described(where, json.loads(metadata))
+        return named(target.finish(tree, report), target.prefix), \
+            described(where, json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
         return self.enable_validation if validate is None else validate

@@ -28,7 +28,7 @@ __all__ = ["async_remove", "exists", "expand_glob", "is_remote_path", "join_path
 
 def exists(url: Any, **kwargs: Any) -> bool:
     """Is there anything? A dangling link does not count."""
-    return os.path.exists(_settled(url))
+    return os.path.exists(settled(url))
 
 
 def mkdirs(path: Any) -> None:
@@ -53,14 +53,14 @@ def expand_glob(url: Any) -> Iterator[str]:
         if not glob.has_magic(candidate):
             yield candidate
             continue
-        path = _settled(candidate)
+        path = settled(candidate)
         found = set(_matches("/", path.strip("/").split("/")))
         yield from (f"file://{one}" for one in sorted(found))
 
 
 def remove(url: Any, *, recursive: bool = False, **kwargs: Any) -> None:
     """Removes a file, or with `recursive` a directory and all in it. Links are not followed."""
-    path = _settled(url)
+    path = settled(url)
     if not recursive or os.path.islink(path) or not os.path.isdir(path):
         os.remove(path)
         return
@@ -115,7 +115,8 @@ def local_path(url: Any) -> str:
     return os.path.abspath(text.partition("://")[2])
 
 
-def _settled(url: Any) -> str:
+def settled(url: Any) -> str:
+    """local_path(), once no save is on its way there."""
     path = local_path(url)
     _core.wait_for_saves(path)
     return path

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Checkpointer in Python's hands. Whatever it does is done aside; its clock and the callbacks
+// that save are called by the thread that waits.
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "cairn/manager/checkpointer.h"
+#include "cairn/python/arrays.h"
+#include "cairn/python/loads.h"
+#include "cairn/python/managers.h"
+#include "cairn/python/runtime.h"
+#include "cairn/python/turns.h"
+
+namespace cairn::python {
+
+namespace {
+
+using Nanoseconds = std::int64_t;
+using Wishes = std::vector<std::pair<Parts, std::vector<PartitionSpec::Entry>>>;
+using Axes = std::vector<std::pair<std::string, Index>>;
+
+nb::handle object_of(const std::shared_ptr<const void>& kept) {
+  return {static_cast<PyObject*>(const_cast<void*>(kept.get()))};
+}
+
+Clock::Wall wall_of(Nanoseconds time) {
+  return Clock::Wall(
+      std::chrono::duration_cast<Clock::Wall::duration>(std::chrono::nanoseconds(time)));
+}
+
+Nanoseconds time_of(Clock::Wall wall) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(wall.time_since_epoch()).count();
+}
+
+/// A function that says nanoseconds; while it cannot, the time is the machine's.
+std::function<Clock::Wall()> clock_of(const nb::object& function) {
+  if (function.is_none()) return {};
+  return [kept = keep(function)] {
+    Clock::Wall now = system_clock().wall();
+    in_caller([&] {
+      now = wall_of(nb::cast<Nanoseconds>(object_of(kept)()));
+    }).ignore_error("the callback's exception is raised by its caller");
+    return now;
+  };
+}
+
+CheckpointCallback callback_of(const nb::handle& function) {
+  return [kept = keep(nb::borrow(function))](const std::string& path, const Mesh*,
+                                             const Json& metadata) {
+    return in_caller([&] { object_of(kept)(path, dump_json(metadata)); });
+  };
+}
+
+template <typename T>
+std::optional<T> attribute(const nb::object& object, const char* name) {
+  return nb::cast<std::optional<T>>(object.attr(name));
+}
+
+RetentionRules rules_of(const nb::object& rules) {
+  if (rules.is_none()) return {};
+  return {.keep_last_n = attribute<std::int64_t>(rules, "keep_last_n"),
+          .keep_every_n = attribute<std::int64_t>(rules, "keep_every_n"),
+          .best_k = attribute<std::int64_t>(rules, "best_k"),
+          .metric = attribute<std::string>(rules, "metric").value_or(""),
+          .mode = nb::cast<std::string>(rules.attr("mode")) == "max" ? MetricMode::kMax
+                                                                     : MetricMode::kMin,
+          .max_bytes = attribute<std::uint64_t>(rules, "max_bytes"),
+          .min_free_bytes = attribute<std::uint64_t>(rules, "min_free_bytes"),
+          .keep_temporary = nb::cast<bool>(rules.attr("keep_temporary"))};
+}
+
+std::shared_ptr<SignalWatch> watch_of(const std::vector<int>& save,
+                                      const std::vector<int>& save_and_stop) {
+  if (save.empty() && save_and_stop.empty()) return nullptr;
+  return value_of(SignalWatch::make({.save = save, .save_and_stop = save_and_stop}));
+}
+
+/// Python's RunCheckpointer.
+class PythonCheckpointer {
+ public:
+  explicit PythonCheckpointer(CheckpointerOptions options)
+      : manager_(options.manager), run_(value_of(Checkpointer::make(options, runtime()))) {}
+  ~PythonCheckpointer() {
+    // What watches the run may be about to say something to Python.
+    nb::gil_scoped_release release;
+    run_.reset();
+  }
+
+  template <typename Work>
+  auto call(Work work) const {
+    return in_turn(turns_, [&](const auto& wrap) {
+      return apart(wrap([run = run_, work = std::move(work)] { return work(*run); }));
+    });
+  }
+
+  /// `begin(run, adjustment)` begins a save.
+  template <typename Begin>
+  auto save(Begin begin) const {
+    return in_turn(turns_, [&](const auto& wrap) {
+      return begin_apart(wrap([run = run_, begin = std::move(begin)](const CommitGuard& guard) {
+        return begin(*run, guard);
+      }));
+    });
+  }
+
+  /// `load_it(run, options)` loads something, or nothing.
+  template <typename Load>
+  nb::object load(const LoadCall& call, Load load_it) const {
+    return in_turn(turns_, [&](const auto& wrap) {
+      return load_tree(call, wrap([run = run_, load_it](const LoadOptions& options) {
+                         return load_it(*run, options);
+                       }));
+    });
+  }
+
+  const AsyncCheckpointManager& manager() const { return *manager_; }
+  const std::shared_ptr<AsyncCheckpointManager>& shared_manager() const { return manager_; }
+  const std::shared_ptr<Checkpointer>& run() const { return run_; }
+
+ private:
+  const std::shared_ptr<AsyncCheckpointManager> manager_;
+  std::shared_ptr<Checkpointer> run_;
+  const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
+};
+
+struct StepCall {
+  std::int64_t step = 0;
+  nb::object tree;  ///< None: the callbacks save
+  bool force = false;
+  nb::list callbacks;
+  std::string extras;
+  std::string metrics;
+  nb::object progress;
+};
+
+std::optional<SaveHandle> on_step(const PythonCheckpointer& self, const StepCall& call) {
+  StepOptions options{.force = call.force,
+                      .extras = json_of(call.extras),
+                      .metrics = json_of(call.metrics),
+                      .progress = progress_of(call.progress)};
+  for (const nb::handle callback : call.callbacks)
+    options.true_callbacks.push_back(callback_of(callback));
+  return self.save([options, step = call.step, kept = keep(call.tree),
+                    is_empty = call.tree.is_none()](Checkpointer& run, const CommitGuard& guard) {
+    StepOptions adjusted = options;
+    if (is_empty) return run.on_step(step, adjusted);
+    adjusted.adjust = adjustment(guard, {});
+    return run.on_step(
+        step,
+        [&]() -> Result<Tree> {
+          Tree tree = Tree::none();
+          CAIRN_TRY(in_caller([&] { tree = to_tree(object_of(kept)); }));
+          return tree;
+        },
+        adjusted);
+  });
+}
+
+struct SavingCall {
+  nb::object tree;
+  std::string destination;
+  std::optional<std::int64_t> step;
+  bool is_temporary = false;
+  std::string prefix;
+  bool structured = false;
+  nb::object dtype;
+  std::string extras;
+  std::string metrics;
+  bool write_index = true;
+  Wishes wishes;
+  Axes mesh;
+  nb::object committed;
+  nb::object progress;
+};
+
+/// How arrays are to lie when they are loaded without a word about it.
+SaveAdjustment wishing(const SavingCall& call) {
+  SpecTree wishes;
+  for (const auto& [parts, spec] : call.wishes) wishes.emplace(KeyPath(parts), PartitionSpec(spec));
+  std::vector<MeshAxis> mesh;
+  for (const auto& [name, size] : call.mesh) mesh.push_back({name, size});
+  return [wishes = std::move(wishes), mesh = std::move(mesh)](SaveOptions& options) {
+    options.wishes = wishes;
+    options.mesh = mesh;
+  };
+}
+
+SaveCheckpointOptions options_of(const SavingCall& call) {
+  SaveCheckpointOptions options{.step = call.step,
+                                .is_temporary = call.is_temporary,
+                                .prefix = call.prefix,
+                                .structured = call.structured,
+                                .dtype = parse_dtype_argument(call.dtype),
+                                .extras = json_of(call.extras),
+                                .metrics = json_of(call.metrics),
+                                .write_index = call.write_index,
+                                .progress = progress_of(call.progress)};
+  if (!call.committed.is_none())
+    options.commit_callback = [kept = keep(call.committed)] { return call_back(kept); };
+  return options;
+}
+
+/// With a step, or a destination in the run: save_checkpoint(). Otherwise save_pytree().
+SaveHandle save(const PythonCheckpointer& self, const SavingCall& call, bool in_run) {
+  return self.save(
+      [options = options_of(call), tree = to_tree(call.tree), in_run,
+       destination = call.destination, wishing = wishing(call),
+       structures = structures_for(self.manager(), {{call.prefix, call.tree}}, call.extras)](
+          Checkpointer& run, const CommitGuard& guard) {
+        SaveCheckpointOptions adjusted = options;
+        adjusted.adjust = [adjust = adjustment(guard, structures), wishing](SaveOptions& save) {
+          adjust(save);
+          wishing(save);
+        };
+        return in_run ? run.save_checkpoint(tree, destination, adjusted)
+                      : run.save_pytree(tree, destination, adjusted);
+      });
+}
+
+struct LoadingCall {
+  std::string path;
+  bool discover_latest = true;
+  bool structured = false;
+  bool fallback = false;
+};
+
+LoadCheckpointOptions options_of(const LoadingCall& call, const LoadOptions& options) {
+  return {.load = options,
+          .path = call.path,
+          .discover_latest = call.discover_latest,
+          .structured = call.structured,
+          .fallback = call.fallback};
+}
+
+nb::object load_checkpoint_if_any(const PythonCheckpointer& self, const LoadCall& request,
+                                  const LoadingCall& call) {
+  return self.load(request, [call](Checkpointer& run, const LoadOptions& options) {
+    return run.load_checkpoint_if_any(options_of(call, options));
+  });
+}
+
+nb::object load_pytree(const PythonCheckpointer& self, const LoadCall& request,
+                       const LoadingCall& call, bool load_treedef, bool discover_raise) {
+  return self.load(
+      request, [call, load_treedef, discover_raise](Checkpointer& run, const LoadOptions& options) {
+        LoadCheckpointOptions how = options_of(call, options);
+        how.load_treedef = load_treedef;
+        how.discover_raise = discover_raise;
+        return run.load_pytree(how);
+      });
+}
+
+/// The error, if there is one, is taken only by a caller who still waits.
+void wait_until_finished(const PythonCheckpointer& self) {
+  wait_for_saves_of(self.shared_manager());
+  apart([run = self.run()]() -> Result<bool> {
+    CAIRN_TRY(without_interruptions([&] { return run->wait_until_finished(); }));
+    return true;
+  });
+}
+
+void bind_calls(nb::class_<PythonCheckpointer>& bound) {
+  bound
+      .def(
+          "on_step",
+          [](const PythonCheckpointer& self, std::int64_t step, nb::object tree, bool force,
+             nb::list callbacks, std::string extras, std::string metrics, nb::object progress) {
+            return on_step(self, {step, std::move(tree), force, std::move(callbacks),
+                                  std::move(extras), std::move(metrics), std::move(progress)});
+          },
+          nb::arg("step"), nb::arg("tree").none(), nb::kw_only(), nb::arg("force"),
+          nb::arg("callbacks"), nb::arg("extras"), nb::arg("metrics"), nb::arg("progress").none())
+      .def(
+          "save",
+          [](const PythonCheckpointer& self, nb::object tree, std::string destination, bool in_run,
+             std::optional<std::int64_t> step, bool is_temporary, std::string prefix,
+             bool structured, nb::object dtype, std::string extras, std::string metrics,
+             bool write_index, Wishes wishes, Axes mesh, nb::object committed,
+             nb::object progress) {
+            return save(
+                self,
+                {std::move(tree), std::move(destination), step, is_temporary, std::move(prefix),
+                 structured, std::move(dtype), std::move(extras), std::move(metrics), write_index,
+                 std::move(wishes), std::move(mesh), std::move(committed), std::move(progress)},
+                in_run);
+          },
+          nb::arg("tree").none(), nb::arg("destination"), nb::kw_only(), nb::arg("in_run"),
+          nb::arg("step").none(), nb::arg("is_temporary"), nb::arg("prefix"), nb::arg("structured"),
+          nb::arg("dtype").none(), nb::arg("extras"), nb::arg("metrics"), nb::arg("write_index"),
+          nb::arg("wishes"), nb::arg("mesh"), nb::arg("committed").none(),
+          nb::arg("progress").none())
+      .def(
+          "load_checkpoint_if_any",
+          [](const PythonCheckpointer& self, const LoadCall& request, std::string path,
+             bool discover_latest, bool structured, bool fallback) {
+            return load_checkpoint_if_any(self, request,
+                                          {std::move(path), discover_latest, structured, fallback});
+          },
+          nb::arg("request"), nb::kw_only(), nb::arg("path"), nb::arg("discover_latest"),
+          nb::arg("structured"), nb::arg("fallback"))
+      .def(
+          "load_pytree",
+          [](const PythonCheckpointer& self, const LoadCall& request, std::string path,
+             bool discover_latest, bool fallback, bool load_treedef, bool discover_raise) {
+            return load_pytree(self, request, {std::move(path), discover_latest, true, fallback},
+                               load_treedef, discover_raise);
+          },
+          nb::arg("request"), nb::kw_only(), nb::arg("path"), nb::arg("discover_latest"),
+          nb::arg("fallback"), nb::arg("load_treedef"), nb::arg("discover_raise"));
+}
+
+}  // namespace
+
+void bind_checkpointers(nb::module_& module) {
+  nb::class_<PythonCheckpointer> bound(module, "RunCheckpointer");
+  bound.def(
+      "__init__",
+      [](PythonCheckpointer* self, std::string base_path, std::optional<Nanoseconds> save_interval,
+         const std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>>& step_policies,
+         const PythonManager& manager, const nb::object& now, bool delete_old_temp_checkpoints,
+         const nb::object& retention, std::string run_id, bool take_over, bool watch_requests,
+         const std::vector<int>& save_on, const std::vector<int>& stop_on, Nanoseconds stop_timeout,
+         std::string metrics_path) {
+        CheckpointerOptions options{.base_path = std::move(base_path),
+                                    .now = clock_of(now),
+                                    .manager = manager.manager,
+                                    .delete_old_temp_checkpoints = delete_old_temp_checkpoints,
+                                    .retention = rules_of(retention),
+                                    .run_id = std::move(run_id),
+                                    .take_over = take_over,
+                                    .watch_requests = watch_requests,
+                                    .signals = watch_of(save_on, stop_on),
+                                    .stop_timeout = std::chrono::nanoseconds(stop_timeout),
+                                    .metrics_path = std::move(metrics_path)};
+        if (save_interval) options.save_interval = std::chrono::nanoseconds(*save_interval);
+        for (const auto& [every, until] : step_policies)
+          options.step_policies.push_back({every, until});
+        new (self) PythonCheckpointer(std::move(options));
+      },
+      nb::kw_only(), nb::arg("base_path"), nb::arg("save_interval").none(),
+      nb::arg("step_policies"), nb::arg("manager"), nb::arg("now").none(),
+      nb::arg("delete_old_temp_checkpoints"), nb::arg("retention").none(), nb::arg("run_id"),
+      nb::arg("take_over"), nb::arg("watch_requests"), nb::arg("save_on"), nb::arg("stop_on"),
+      nb::arg("stop_timeout"), nb::arg("metrics_path"));
+  bind_calls(bound);
+  bound
+      .def("remove",
+           [](const PythonCheckpointer& self, const std::string& path) {
+             self.call([path](Checkpointer& run) -> Result<bool> {
+               CAIRN_TRY(run.queue_checkpoint_removal(path));
+               return true;
+             });
+           })
+      .def("wait_until_finished", &wait_until_finished)
+      .def("should_stop",
+           [](const PythonCheckpointer& self) {
+             return self.call([](Checkpointer& run) -> Result<bool> { return run.should_stop(); });
+           })
+      .def_prop_rw(
+          "last_save_step",
+          [](const PythonCheckpointer& self) {
+            return self.call([](Checkpointer& run) -> Result<std::int64_t> {
+              return run.policy().last_save_step();
+            });
+          },
+          [](const PythonCheckpointer& self, std::int64_t step) {
+            self.call([step](Checkpointer& run) -> Result<bool> {
+              run.policy().set_last_save_step(step);
+              return true;
+            });
+          })
+      .def_prop_rw(
+          "last_save_time",
+          [](const PythonCheckpointer& self) {
+            return self.call([](Checkpointer& run) -> Result<Nanoseconds> {
+              return time_of(run.policy().last_save_time());
+            });
+          },
+          [](const PythonCheckpointer& self, Nanoseconds time) {
+            self.call([time](Checkpointer& run) -> Result<bool> {
+              run.policy().set_last_save_time(wall_of(time));
+              return true;
+            });
+          });
+}
+
+}  // namespace cairn::python

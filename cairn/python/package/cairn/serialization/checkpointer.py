@@ -1,0 +1,431 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checkpoints of a training run: when to save, which to keep, where to go on."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cairn import _core
+from cairn._errors import Error, error_of
+from cairn._front import Progress
+from cairn._log import logger
+from cairn._placements import leaves_of
+from cairn._progress import progress_sink
+from cairn.serialization import fsspec_utils
+from cairn.serialization._casts import dtype_named
+from cairn.serialization._clock import PolicyClock
+from cairn.serialization._metadata import json_text, reference_extras
+from cairn.serialization._targets import Callback, Target
+from cairn.serialization._wishes import Rules, wished_specs
+from cairn.serialization.async_manager import (
+    AsyncCheckpointManager,
+    check_prefix,
+    described,
+    named,
+    take_template_shardings,
+)
+from cairn.serialization.fsspec_utils import join_path, local_path, path_text, scheme_of, settled
+
+__all__ = ["AsyncCheckpointManager", "CheckpointInterval", "CheckpointPath", "Checkpointer",
+           "MetadataDict", "RetentionRules", "find_latest_checkpoint", "fsspec_utils"]
+
+MetadataDict = dict[str, Any]
+CheckpointPath = str
+StepCallback = Callable[[str, Any, dict[str, Any]], object]
+
+
+@dataclass(frozen=True)
+class CheckpointInterval:
+    """Permanent saves at every step that `every` divides, up to the step `until`, which is
+    included; None: for ever."""
+
+    every: int
+    until: int | None = None
+
+
+@dataclass(frozen=True)
+class RetentionRules:
+    """Which permanent checkpoints stay after a save: those that any rule wants, the latest, and
+    those that somebody pinned; without a rule, all.
+
+    Args:
+        keep_last_n: the newest.
+        keep_every_n: whose step it divides.
+        best_k: the best by the number `metric` among the `metrics` of their saves.
+        mode: "min": the smallest are the best; "max": the largest.
+        max_bytes: of all checkpoints together; more go, oldest first.
+        min_free_bytes: on the disk.
+        keep_temporary: temporary checkpoints are as others.
+    """
+
+    keep_last_n: int | None = None
+    keep_every_n: int | None = None
+    best_k: int | None = None
+    metric: str | None = None
+    mode: str = "min"
+    max_bytes: int | None = None
+    min_free_bytes: int | None = None
+    keep_temporary: bool = False
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("min", "max"):
+            raise ValueError(f"mode is \"min\" or \"max\", not {self.mode!r}")
+
+
+class Checkpointer:
+    """Is asked at every step and saves when it is time, in the background.
+
+        >>> import numpy as np, tempfile
+        >>> base = tempfile.mkdtemp()
+        >>> run = Checkpointer(base, None, [CheckpointInterval(every=10)])
+        >>> for step in range(21):
+        ...     _ = run.on_step(None, {"w": np.full(2, step)}, step=step)
+        >>> os.path.basename(find_latest_checkpoint(base))
+        'run-20'
+        >>> state, metadata = run.load_checkpoint(None)
+        >>> state["w"], metadata["step"]
+        (array([20, 20]), 20)
+
+    Checkpoints are `run-<step>` in the run directory. Temporary ones are saved by the clock, and
+    the next save replaces them. All calls but `wait_until_finished` are made by one thread at a
+    time; with several processes, by all of them.
+
+    Args:
+        base_path: the run directory.
+        save_interval: the time between temporary saves; None: there are none.
+        step_policies: in order of `until`, of which only the last may be None.
+        manager: what saves and loads.
+        dt_now_injection: the clock of the policies, datetime.now() if None.
+        delete_old_temp_checkpoints: after the first save, temporary checkpoints and what is left of
+            saves of earlier runs are removed.
+        retention: which permanent checkpoints stay. None: all.
+        run_id: the name of the run; that of the checkpoint that was loaded, or a new one, if None.
+        take_over: from a job that owns the run directory and lives.
+        watch_requests: a save that somebody asks for (`cairn request-save`) is made at the next
+            step.
+        save_on: signals after which the next step saves, such as signal.SIGUSR1.
+        stop_on: signals after which the next step saves, waits for the save, and `should_stop` is
+            True: signal.SIGTERM.
+        stop_timeout: how long that save is waited for.
+        metrics_path: a file that says in Prometheus' text format what saves do.
+    """
+
+    def __init__(self, base_path: Any, save_interval: dt.timedelta | None,
+                 step_policies: Sequence[CheckpointInterval], *,
+                 manager: AsyncCheckpointManager | None = None,
+                 dt_now_injection: Callable[[], dt.datetime] | None = None,
+                 delete_old_temp_checkpoints: bool = True,
+                 retention: RetentionRules | None = None, run_id: str | None = None,
+                 take_over: bool = False, watch_requests: bool = True,
+                 save_on: Sequence[int] = (), stop_on: Sequence[int] = (),
+                 stop_timeout: dt.timedelta = dt.timedelta(minutes=10),
+                 metrics_path: Any = None) -> None:
+        self.base_path = path_text(base_path)
+        self.save_interval = save_interval
+        self.step_policies = list(step_policies)
+        self._base = local_path(base_path)
+        self._manager = AsyncCheckpointManager() if manager is None else manager
+        self._clock = PolicyClock(dt_now_injection)
+        self._run = _core.RunCheckpointer(
+            base_path=self._base,
+            save_interval=None if save_interval is None else _nanoseconds(save_interval),
+            step_policies=[(policy.every, policy.until) for policy in self.step_policies],
+            manager=self._manager._core, now=self._clock.now,
+            delete_old_temp_checkpoints=delete_old_temp_checkpoints, retention=retention,
+            run_id=run_id or "", take_over=take_over, watch_requests=watch_requests,
+            save_on=[*map(int, save_on)], stop_on=[*map(int, stop_on)],
+            stop_timeout=_nanoseconds(stop_timeout),
+            metrics_path="" if metrics_path is None else local_path(metrics_path))
+
+    @property
+    def should_stop(self) -> bool:
+        """A signal of `stop_on` came, and on_step() has saved: leave the loop."""
+        return self._run.should_stop()
+
+    # What programs use although it is nobody's business.
+    @property
+    def _last_save_step(self) -> int:
+        return self._run.last_save_step
+
+    @_last_save_step.setter
+    def _last_save_step(self, step: int) -> None:
+        self._run.last_save_step = int(step)
+
+    @property
+    def _last_save_time(self) -> dt.datetime:
+        return self._clock.moment(self._run.last_save_time)
+
+    @_last_save_time.setter
+    def _last_save_time(self, moment: dt.datetime) -> None:
+        self._run.last_save_time = self._clock.nanoseconds(moment)
+
+    def _dt_now_injection(self) -> dt.datetime:
+        return self._clock.ask()
+
+    def _queue_checkpoint_removal(self, checkpoint_dir: Any) -> None:
+        """Nobody finds the checkpoint any more when this returns; its bytes go in the background.
+        What cannot be removed stays, and the log says why."""
+        try:
+            self._run.remove(local_path(checkpoint_dir))
+        except Error as error:
+            logger.warning("%s is not removed: %s", checkpoint_dir, error)
+
+    def on_step(self, mesh: Any, pytree: Any = None, force: bool = False, *, step: int,
+                true_callbacks: Sequence[StepCallback] | None = None,
+                extras: Mapping[str, Any] | None = None,
+                metrics: Mapping[str, float] | None = None,
+                progress: Progress = None) -> _core.SaveHandle | None:
+        """Saves if it is time, and returns the save; None: it was not.
+
+        Step 0 saves nothing and starts the clock again, and what was saved last is not saved again,
+        unless forced. The error of an earlier save is raised here if nobody has heard of it yet.
+
+        Args:
+            mesh: is handed to the callbacks.
+            pytree: see cairn.save_async(). Looked at only if it is time. None: the callbacks save.
+            force: save, permanently.
+            true_callbacks: get the name of the checkpoint in the run directory, the mesh, and what
+                its mark says. With a tree: once it is committed, in another thread. Without: before
+                on_step() returns; what they save into that directory is durable then.
+            extras: anything that JSON can hold; stored with the checkpoint and in its mark.
+            metrics: numbers, by which RetentionRules.best_k chooses.
+            progress: True draws a bar; a function gets the bytes done and in all.
+        """
+        if pytree is None and not true_callbacks and (step != 0 or force):
+            return None
+        return self._run.on_step(step, pytree, force=bool(force),
+                                 callbacks=[_told(one, mesh) for one in true_callbacks or ()],
+                                 extras=json_text(extras), metrics=json_text(metrics),
+                                 progress=progress_sink(progress, "saving"))
+
+    def save_checkpoint(self, tree: Any, destination: str, *,
+                        commit_callback: Callable[[], object] | None = None,
+                        is_temporary: bool = False, mesh: Any = None, step: int = -1,
+                        shardings: Any = None, partition_rules: Rules | None = None,
+                        prefix: str | None = None, structured: bool = False, dtype: Any = None,
+                        extras: Mapping[str, Any] | None = None,
+                        metrics: Mapping[str, float] | None = None,
+                        progress: Progress = None) -> _core.SaveHandle:
+        """Begins to save into `destination` of the run directory, whatever the policies say.
+
+        Args:
+            commit_callback: called once the checkpoint is durable and visible, in another thread.
+            is_temporary: the next save replaces it.
+            shardings, partition_rules: must fit the tree; how load_checkpoint() places arrays that
+                lie on no mesh now, if it is not told.
+            prefix: the name of the tree among others; needed if `structured`.
+            structured: the containers are to be loaded again, by the reference system too.
+            dtype: floats are cast to it.
+            extras, metrics, progress: as on_step().
+        """
+        if structured and not prefix:
+            raise ValueError("prefix is required when structured=True")
+        about = dict(extras or {})
+        if structured:
+            about["step"] = int(step)
+        return self._save(tree, self._inside(destination), in_run=True,
+                          step=None if step == -1 else int(step), is_temporary=is_temporary,
+                          prefix=prefix or "", structured=structured, dtype=dtype, extras=about,
+                          metrics=metrics, write_index=True, mesh=mesh, shardings=shardings,
+                          rules=partition_rules, committed=commit_callback, progress=progress)
+
+    def save_pytree(self, tree: Any, prefix: str, *, step: int | None = None,
+                    destination: str | None = None, mesh: Any = None, dtype: Any = None,
+                    extras: Mapping[str, Any] | None = None, temporary: bool = False,
+                    write_index: bool = True, metrics: Mapping[str, float] | None = None,
+                    progress: Progress = None) -> str:
+        """Begins to save a tree with its containers, and returns the path.
+
+        Args:
+            step: into `destination` of the run directory, `run-<step>` if None. None: into the path
+                `destination`, or the run directory itself, which is no checkpoint of the run then.
+            temporary: the next save replaces it.
+            Others: as save_checkpoint().
+        """
+        check_prefix(prefix)
+        about = dict(extras or {})
+        if step is None:
+            path = self.base_path if destination is None else path_text(destination)
+            where = "" if destination is None else local_path(destination)
+        else:
+            about["step"] = int(step)
+            path = join_path(self.base_path, destination or f"run-{int(step)}")
+            where = self._inside(destination or f"run-{int(step)}")
+        self._save(tree, where, in_run=step is not None, step=None if step is None else int(step),
+                   is_temporary=temporary, prefix=prefix, structured=True, dtype=dtype,
+                   extras=about, metrics=metrics, write_index=write_index, mesh=mesh,
+                   progress=progress)
+        return path
+
+    def load_checkpoint(self, mesh: Any, *, path: Any = None, discover_latest: bool = True,
+                        shardings: Any = None, partition_rules: Rules | None = None,
+                        dtype: Any = None, prefix: str | None = None, structured: bool = False,
+                        template: Any = None, strict_shapes: bool = True, fallback: bool = False,
+                        allow_pickle: bool = False,
+                        progress: Progress = None) -> tuple[Any, MetadataDict]:
+        """The tree of the latest checkpoint that is whole, and what is stored about it.
+
+        Args:
+            mesh: arrays go there: by `shardings`, else by `partition_rules`, else as they were
+                saved where the mesh has those axes, else onto every device; that is refused on a
+                mesh of several axes unless `structured`.
+            path: where to look; None: the run directory.
+            discover_latest: False: the path itself is the checkpoint.
+            structured: the tree as it was saved; needs a prefix, which rules and shardings see in
+                front of keys. Otherwise nested dicts.
+            fallback: if the latest turns out to be damaged, take the next older one; the log says
+                so.
+            Others: as load() and load_pytree() of AsyncCheckpointManager.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        found = self.load_checkpoint_if_any(
+            mesh, path=path, discover_latest=discover_latest, shardings=shardings,
+            partition_rules=partition_rules, dtype=dtype, prefix=prefix, structured=structured,
+            template=template, strict_shapes=strict_shapes, fallback=fallback,
+            allow_pickle=allow_pickle, progress=progress)
+        if found is None:
+            raise error_of("not_found", "run/no-checkpoint", "",
+                           f"No checkpoint found under {path or self.base_path}")
+        return found
+
+    def load_checkpoint_if_any(self, mesh: Any, *, path: Any = None, discover_latest: bool = True,
+                               shardings: Any = None, partition_rules: Rules | None = None,
+                               dtype: Any = None, prefix: str | None = None,
+                               structured: bool = False, template: Any = None,
+                               strict_shapes: bool = True, fallback: bool = False,
+                               allow_pickle: bool = False,
+                               progress: Progress = None) -> tuple[Any, MetadataDict] | None:
+        """load_checkpoint() for a program that may be at its first start: None if the run has no
+        checkpoint yet. Damaged ones are an error."""
+        if structured and not prefix:
+            raise ValueError("prefix is required when structured=True")
+        target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, prefix=prefix,
+                        structured=structured, everywhere=structured, as_saved=True,
+                        template=template, strict_shapes=strict_shapes, in_jax=mesh is not None)
+        take_template_shardings(target)
+        loaded = self._run.load_checkpoint_if_any(
+            self._request(target, dtype, nested=not structured and template is None,
+                          progress=progress_sink(progress, "loading")),
+            path=_root(path), discover_latest=discover_latest, structured=structured,
+            fallback=fallback)
+        if loaded is None:
+            return None
+        tree, metadata, extras, report = loaded
+        about = json.loads(extras) or {}
+        if structured:
+            return target.finish(tree, report, allow_pickle), \
+                _joined(reference_extras(report["path"], prefix or ""), about)
+        return named(target.finish(tree, report), prefix), \
+            _joined(described(report["path"], json.loads(metadata)), about)
+
+    def load_pytree(self, mesh: Any, *, prefix: str, path: Any = None,
+                    discover_latest: bool = True, discover_raise: bool = True,
+                    partition_rules: Rules | None = None, dtype: Any = None,
+                    load_treedef: bool = False, callback: Callback | None = None,
+                    template: Any = None, strict_shapes: bool = True,
+                    chunk_size: int | None = None, shardings: Any = None, fallback: bool = False,
+                    allow_pickle: bool = False,
+                    progress: Progress = None) -> tuple[Any, MetadataDict]:
+        """What save_pytree() saved in the latest checkpoint, its extras and what its mark says.
+
+        Args:
+            discover_raise: False: if there is no checkpoint, a tree in the run directory itself is
+                taken, or else the answer is (None, {}).
+            load_treedef: the tree with its containers, and keys with the prefix in front for rules,
+                shardings and callback. Otherwise nested dicts, and keys without it.
+            Others: as load_checkpoint(), and load_pytree() of AsyncCheckpointManager.
+        """
+        check_prefix(prefix)
+        target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
+                        prefix=prefix, structured=load_treedef, everywhere=load_treedef,
+                        as_saved=True, template=template if load_treedef else None,
+                        strict_shapes=strict_shapes, in_jax=mesh is not None)
+        take_template_shardings(target)
+        loaded = self._run.load_pytree(
+            self._request(target, dtype, nested=not load_treedef,
+                          chunk_size=max(chunk_size or 0, 0),
+                          progress=progress_sink(progress, "loading")),
+            path=_root(path), discover_latest=discover_latest, fallback=fallback,
+            load_treedef=load_treedef, discover_raise=discover_raise)
+        if loaded is None:
+            return None, {}
+        tree, metadata, extras, report = loaded
+        about = json.loads(extras) or {}
+        if load_treedef:
+            return target.finish(tree, report, allow_pickle), \
+                _joined(reference_extras(report["path"], prefix), about)
+        return named(target.finish(tree, report), prefix), \
+            _joined(described(report["path"], json.loads(metadata)), about)
+
+    def wait_until_finished(self) -> None:
+        """Until all saves are durable and visible, callbacks have returned, and what was to be
+        removed is. Raises the error of a save that nobody has heard of yet."""
+        self._run.wait_until_finished()
+        self._manager.wait_until_finished()
+
+    def _request(self, target: Target, dtype: Any, **options: Any) -> _core.LoadRequest:
+        return target.request(dtype=dtype_named(dtype), validate=self._manager.enable_validation,
+                              **options)
+
+    def _save(self, tree: Any, destination: str, *, dtype: Any, extras: Mapping[str, Any],
+              metrics: Mapping[str, float] | None, mesh: Any, shardings: Any = None,
+              rules: Rules | None = None, committed: Callable[[], object] | None = None,
+              progress: Progress = None, **options: Any) -> _core.SaveHandle:
+        arrays = {} if shardings is None and rules is None else \
+            {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
+             if hasattr(leaf, "shape")}
+        wishes = wished_specs(arrays, mesh, shardings, rules)
+        axes = [] if mesh is None else [*zip(mesh.axis_names, mesh.devices.shape)]
+        return self._run.save(tree, destination, dtype=dtype_named(dtype),
+                              extras=json_text(extras), metrics=json_text(metrics),
+                              wishes=wishes, mesh=axes if wishes else [], committed=committed,
+                              progress=progress_sink(progress, "saving"), **options)
+
+    def _inside(self, destination: Any) -> str:
+        """A name in the run directory, also of a path in it."""
+        text = path_text(destination)
+        if scheme_of(text) is None and not os.path.isabs(text):
+            return text
+        return os.path.relpath(local_path(text), self._base)
+
+
+def find_latest_checkpoint(base_path: Any) -> str | None:
+    """The path of the newest checkpoint that is whole, by step and then by time: the directory
+    itself, or one in it, with `metadata.json`. None if there is none, or no such directory. Those
+    that are passed over are said through the log."""
+    text = path_text(base_path)
+    found = _core.find_latest_checkpoint(local_path(base_path))
+    scheme = scheme_of(text)
+    return found if found is None or scheme is None else f"{scheme}://{found}"
+
+
+def _read_checkpoint_metadata(checkpoint_path: Any, fs: Any = None) -> MetadataDict:
+    """What `metadata.json` says. `fs` is taken for the sake of old programs."""
+    with open(os.path.join(settled(checkpoint_path), "metadata.json"), encoding="utf-8") as file:
+        found: MetadataDict = json.load(file)
+    return found
+
+
+def _nanoseconds(span: dt.timedelta) -> int:
+    return span // dt.timedelta(microseconds=1) * 1000
+
+
+def _told(callback: StepCallback, mesh: Any) -> Callable[[str, str], object]:
+    return lambda path, metadata: callback(os.path.basename(path), mesh, json.loads(metadata))
+
+
+def _root(path: Any) -> str:
+    """Empty: the run directory."""
+    return "" if path is None else local_path(AsyncCheckpointManager.safe_loadpath(path))
+
+
+def _joined(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first does not have comes from the second."""
+    return {**second, **first}
