@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in the docstrings."""
+"""The examples in the docstrings, and the program of the README."""
 
 import doctest
 import importlib
 import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import cairn
 import pytest
@@ -20,6 +24,34 @@ def modules():
 def test_examples_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
+
+
+def readme_program():
+    text = (Path(__file__).parents[2] / "README.md").read_text()
+    return re.search(r"```python\n(.*?)```", text, re.S)[1]
+
+
+def run(program, folder):
+    done = subprocess.run([sys.executable, "-c", program], cwd=folder, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_program_of_the_readme_goes_on_where_it_was_killed(tmp_path):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    whole.mkdir()
+    killed.mkdir()
+    printed = run(readme_program(), whole)
+    assert printed.startswith("[")
+    early = readme_program().replace("while", "import os, signal\nwhile", 1).replace(
+        "    state = train(state)\n",
+        "    state = train(state)\n"
+        "    if state['step'] == 250: os.kill(os.getpid(), signal.SIGKILL)\n", 1)
+    dead = subprocess.run([sys.executable, "-c", early], cwd=killed)
+    assert dead.returncode == -9
+    assert not (killed / "run/run-300").exists()
+    assert run(readme_program(), killed) == printed
 
 
 def test_there_are_examples():
