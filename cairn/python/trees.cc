@@ -32,7 +32,8 @@ bool is_exactly(const nb::handle& object, const T& type) {
 class Packer {
  public:
   explicit Packer(bool is_template)
-      : ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+      : is_template_(is_template),
+        ndarray_(nb::module_::import_("numpy").attr("ndarray")),
         describe_(nb::module_::import_("cairn._nodes")
                       .attr(is_template ? "describe_template" : "describe")) {}
 
@@ -55,8 +56,11 @@ class Packer {
   /// Throws if there was anything that cannot be saved.
   void check() const {
     if (problems_.empty()) return;
-    throw Failure(Error(Code::kInvalidArgument, "python/unsupported-leaf",
-                        fmt::format("what cannot be saved: {}", fmt::join(problems_, "; "))));
+    throw Failure(Error(
+        Code::kInvalidArgument, "python/unsupported-leaf",
+        fmt::format("{}: {}",
+                    is_template_ ? "what no leaf of a template can be" : "what cannot be saved",
+                    fmt::join(problems_, "; "))));
   }
 
  private:
@@ -145,11 +149,15 @@ class Packer {
     if (kind == "array")
       return pack_array(object, nb::object(described[1]), nb::cast<bool>(described[2]));
     if (kind == "shards" || kind == "outline") {
-      const auto dtype = nb::cast<std::string>(described[1]);
-      const auto shape = nb::cast<Shape>(described[2]);
-      const auto sharding = nb::cast<Sharding>(described[3]);
-      return kind == "outline" ? Tree(outline(dtype, shape, sharding))
-                               : Tree(share_shards(dtype, shape, sharding, described[4]));
+      try {
+        const auto dtype = nb::cast<std::string>(described[1]);
+        const auto shape = nb::cast<Shape>(described[2]);
+        const auto sharding = nb::cast<Sharding>(described[3]);
+        return kind == "outline" ? Tree(outline(dtype, shape, sharding))
+                                 : Tree(share_shards(dtype, shape, sharding, described[4]));
+      } catch (const Failure& failure) {
+        return refuse("is wrong: " + failure.error().to_string());
+      }
     }
     Tree::Children children;
     for (const nb::handle child : nb::object(described[2])) {
@@ -168,6 +176,7 @@ class Packer {
     return name == "attributes" ? TreeKind::kAttributes : TreeKind::kCustom;
   }
 
+  const bool is_template_;
   nb::object ndarray_;
   nb::object describe_;
   std::vector<std::string> parts_;

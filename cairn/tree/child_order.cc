@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/error_list.h"
 #include "cairn/base/utf8.h"
 #include "cairn/tree/flatten.h"
 
@@ -42,15 +43,18 @@ Result<void> check_keys(const Tree& node, const std::vector<std::size_t>& order,
                         const Parts& above) {
   std::vector<const Key*> keys;
   keys.reserve(order.size());
+  ErrorList errors;
   for (const std::size_t index : order) {
     const Key& key = node.children()[index].first;
     keys.push_back(&key);
     if (key.is_number()) continue;
-    CAIRN_TRY(check_part(key.text()).in([&above] { return "below " + place_name(above); }));
+    errors.take(check_part(key.text()).in([&above] { return "below " + place_name(above); }));
   }
-  const auto keys_found = find_collision(std::move(keys));
-  if (!keys_found) return {};
-  return Error(Code::kInvalidArgument, "keypath/collision", collision_message(*keys_found, above));
+  if (const auto found = find_collision(std::move(keys))) {
+    errors.add(
+        Error(Code::kInvalidArgument, "keypath/collision", collision_message(*found, above)));
+  }
+  return errors.result();
 }
 
 }  // namespace

@@ -6,19 +6,22 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/error_list.h"
 #include "cairn/tree/child_order.h"
 
 namespace cairn::inline tree {
 namespace {
 
-// fn(parts, leaf) for each leaf below `node`, a Tree or const Tree; `parts` names the node.
+// fn(parts, leaf) for each leaf below `node`, a Tree or const Tree; `parts` names the node. What
+// lies below keys that are wrong is left out.
 template <typename AnyTree, typename Fn>
-Result<void> walk(AnyTree& node, Parts& parts, const Fn& fn) {
+Result<void> walk(AnyTree& node, Parts& parts, ErrorList& errors, const Fn& fn) {
   if (node.is_leaf()) return fn(parts, node.leaf());
-  CAIRN_TRY_ASSIGN(const auto order, child_order(node, parts));
-  for (const std::size_t index : order) {
+  const auto order = child_order(node, parts);
+  if (!errors.take(order)) return {};
+  for (const std::size_t index : *order) {
     parts.push_back(child_part(node, index));
-    CAIRN_TRY(walk(node.children()[index].second, parts, fn));
+    CAIRN_TRY(walk(node.children()[index].second, parts, errors, fn));
     parts.pop_back();
   }
   return {};
@@ -27,7 +30,9 @@ Result<void> walk(AnyTree& node, Parts& parts, const Fn& fn) {
 template <typename AnyTree, typename Fn>
 Result<void> for_each_leaf(AnyTree& tree, const Fn& fn) {
   Parts parts;
-  return walk(tree, parts, fn);
+  ErrorList errors;
+  CAIRN_TRY(walk(tree, parts, errors, fn));
+  return errors.result();
 }
 
 bool is_prefix(const KeyPath& a, const KeyPath& b) {

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "cairn/base/error_list.h"
 #include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/load_target.h"
 #include "cairn/checkpoint/load/load_together.h"
@@ -19,16 +21,17 @@ namespace cairn::inline checkpoint {
 namespace {
 
 Result<void> check_keys(const OpenedPrefix& prefix, const std::vector<KeyPath>& keys) {
+  std::vector<std::string> missing;
   for (const KeyPath& key : keys) {
     const auto hit = [&](const KeyPath& leaf) { return leaf.starts_with(key); };
     const bool found = std::ranges::any_of(prefix.manifest.arrays, hit, &ManifestArray::path) ||
                        std::ranges::any_of(prefix.values, hit, &std::pair<KeyPath, Value>::first);
-    if (found) continue;
-    return Error(
-        Code::kNotFound, "load/key-missing",
-        fmt::format("there is no leaf or subtree '{}'; `cairn show` lists all", key.text()));
+    if (!found) missing.push_back("'" + key.text() + "'");
   }
-  return {};
+  if (missing.empty()) return {};
+  return Error(Code::kNotFound, "load/key-missing",
+               fmt::format("there is no leaf or subtree {}; `cairn show` lists all",
+                           fmt::join(missing, ", ")));
 }
 
 DType loaded_type(const ManifestArray& array, const LoadOptions& options) {
@@ -39,16 +42,21 @@ DType loaded_type(const ManifestArray& array, const LoadOptions& options) {
 Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& options,
                             const LoadTarget& target, int rank) {
   LoadWork work;
+  std::vector<Sharding> shardings;
+  ErrorList errors;
   for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
-    const ManifestArray& array = prefix.manifest.arrays[i];
-    if (!is_selected(array.path, options.keys)) continue;
-    CAIRN_TRY_ASSIGN(const Sharding sharding, target.sharding_of(i, nullptr));
-    CAIRN_TRY_ASSIGN(
-        auto memory,
-        allocate_sharded(loaded_type(array, options), array.stored.shape, sharding, rank).in([&] {
-          return "leaf " + array.path.text();
-        }));
+    if (!is_selected(prefix.manifest.arrays[i].path, options.keys)) continue;
+    auto sharding = target.sharding_of(i, nullptr);
+    if (!errors.take(sharding)) continue;
     work.which.push_back(i);
+    shardings.push_back(*std::move(sharding));
+  }
+  CAIRN_TRY(errors.result());
+  for (std::size_t n = 0; n < work.which.size(); ++n) {
+    const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
+    CAIRN_TRY_ASSIGN(auto memory, allocate_sharded(loaded_type(array, options), array.stored.shape,
+                                                   shardings[n], rank)
+                                      .in([&] { return "leaf " + array.path.text(); }));
     work.destinations.push_back(std::move(memory));
   }
   return work;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
+#include "cairn/base/error_list.h"
 #include "cairn/checkpoint/save/save_plan.h"
 #include "cairn/tree/flatten.h"
 
@@ -30,7 +31,8 @@ class Matcher {
 
   Result<TemplateMatch> match() {
     CAIRN_TRY_ASSIGN(auto leaves, flatten(*options_.like));
-    for (NamedLeaf& leaf : leaves) CAIRN_TRY(add(leaf));
+    ErrorList errors;
+    for (NamedLeaf& leaf : leaves) errors.take(add(leaf));
     for (const auto& [key, index] : arrays_) {
       if (index != kTaken) report_.unexpected.push_back(key);
     }
@@ -38,7 +40,10 @@ class Matcher {
       if (index != kTaken) report_.unexpected.push_back(key);
     }
     std::ranges::sort(report_.unexpected);
-    CAIRN_TRY(check_strict());
+    ErrorList all;
+    all.take(check_strict());
+    all.take(errors.result());
+    CAIRN_TRY(all.result());
     return std::move(match_);
   }
 

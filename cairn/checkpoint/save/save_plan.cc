@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/checked.h"
+#include "cairn/base/error_list.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/safetensors/header.h"
 #include "cairn/format/zarr2/metadata.h"
@@ -181,15 +182,18 @@ Result<std::vector<PlannedArray>> plan_arrays(const std::vector<NamedLeaf>& leav
                                               const PlanOptions& options, int rank) {
   std::vector<PlannedArray> arrays;
   arrays.reserve(leaves.size());
+  ErrorList errors;
   for (const NamedLeaf& leaf : leaves) {
     const auto* array = std::get_if<ShardedArray>(&leaf.leaf);
     if (array == nullptr) continue;
-    CAIRN_TRY_ASSIGN(auto planned, plan_array(leaf.path, array->dtype(), array->shape(),
-                                              array->sharding(), options));
-    CAIRN_TRY(check_memory(*array, rank).in([&] { return "leaf " + leaf.path.text(); }));
-    planned.source = memory_source(*array, planned.stored.dtype);
-    arrays.push_back(std::move(planned));
+    auto planned =
+        plan_array(leaf.path, array->dtype(), array->shape(), array->sharding(), options);
+    const auto place = [&] { return "leaf " + leaf.path.text(); };
+    if (!errors.take(planned) || !errors.take(check_memory(*array, rank).in(place))) continue;
+    planned->source = memory_source(*array, planned->stored.dtype);
+    arrays.push_back(*std::move(planned));
   }
+  CAIRN_TRY(errors.result());
   return arrays;
 }
 
