@@ -65,23 +65,30 @@ std::optional<DType> parse_dtype_argument(const nb::object& dtype) {
                       "'" + name + "' is no type of numbers that can be stored"));
 }
 
+Array share_memory(const nb::handle& owner, DType dtype, const Layout& layout, bool lend) {
+  const auto [before, after] = extent_of(layout.shape, layout.strides, item_size(dtype));
+  auto* const first = reinterpret_cast<std::byte*>(layout.first);
+  const Buffer memory =
+      memory_of(owner, first - before, static_cast<std::size_t>(before + after), lend);
+  return value_of(Array::wrap_strided(dtype, layout.shape, layout.strides, memory,
+                                      static_cast<std::size_t>(before)));
+}
+
 Array share_numpy(const nb::handle& array, DType dtype, bool lend) {
   const nb::object interface = array.attr("__array_interface__");
   const auto shape = nb::cast<Shape>(interface["shape"]);
   const nb::object given = interface["strides"];
   const Strides strides =
       given.is_none() ? dense_strides(shape, item_size(dtype)) : nb::cast<Strides>(given);
-  const auto [before, after] = extent_of(shape, strides, item_size(dtype));
-  auto* const first = reinterpret_cast<std::byte*>(nb::cast<std::uintptr_t>(interface["data"][0]));
-  const Buffer memory =
-      memory_of(array, first - before, static_cast<std::size_t>(before + after), lend);
-  return value_of(
-      Array::wrap_strided(dtype, shape, strides, memory, static_cast<std::size_t>(before)));
+  const auto first = nb::cast<std::uintptr_t>(interface["data"][0]);
+  return share_memory(array, dtype, {shape, strides, first}, lend);
 }
 
-nb::object to_numpy(const Array& array) {
-  const nb::object dtype = nb::module_::import_("cairn._dtypes")
-                               .attr("numpy_dtype")(std::string(dtype_name(array.dtype())));
+nb::object to_numpy(const Array& array, bool for_others) {
+  const nb::object types = nb::module_::import_("cairn._dtypes");
+  const std::string name(dtype_name(array.dtype()));
+  const nb::object dtype = for_others ? types.attr("stand_in")(name, item_size(array.dtype()))
+                                      : types.attr("numpy_dtype")(name);
   const nb::object shape = nb::tuple(nb::cast(array.shape()));
   if (array.elements() == 0) return nb::module_::import_("numpy").attr("empty")(shape, dtype);
   const Array dense = value_of(array.to_dense());

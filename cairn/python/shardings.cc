@@ -66,7 +66,7 @@ ShardedArray outline(const std::string& dtype, const Shape& shape, const Shardin
 nb::list shards_in_numpy(const ShardedArray& array) {
   nb::list shards;
   for (const Shard& shard : array.shards())
-    shards.append(nb::make_tuple(shard.position, to_numpy(shard.data)));
+    shards.append(nb::make_tuple(shard.position, to_numpy(shard.data, true)));
   return shards;
 }
 

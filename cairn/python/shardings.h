@@ -19,7 +19,7 @@ ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sh
                           const nb::handle& shards);
 /// An array of which only type, shape and placement count.
 ShardedArray outline(const std::string& dtype, const Shape& shape, const Sharding& sharding);
-/// [(position, numpy.ndarray)].
+/// [(position, numpy.ndarray)], as to_numpy() gives it to others.
 nb::list shards_in_numpy(const ShardedArray& array);
 
 void bind_shardings(nb::module_& module);

@@ -138,14 +138,26 @@ class Packer {
     return text_of(type.attr("__module__")) + "." + text_of(type.attr("__qualname__"));
   }
 
+  /// ("memory", dtype, shape, strides, address, owner, lend).
+  Tree pack_memory(const nb::object& described) {
+    const auto name = nb::cast<std::string>(described[1]);
+    const auto dtype = parse_dtype(name);
+    if (!dtype) return refuse("is a tensor of " + name);
+    const Layout layout{nb::cast<Shape>(described[2]), nb::cast<Strides>(described[3]),
+                        nb::cast<std::uintptr_t>(described[4])};
+    return Tree(
+        share_memory(nb::object(described[5]), *dtype, layout, nb::cast<bool>(described[6])));
+  }
+
   /// Whatever describe() knows: ("array", numpy array, lend), ("shards", dtype, shape, sharding,
-  /// [(position, numpy array)]), ("outline", dtype, shape, sharding), ("problem", what it is) or
-  /// (kind, class name, [(key, child)], static part).
+  /// [(position, numpy array)]), ("outline", dtype, shape, sharding), ("memory", ...), ("problem",
+  /// what it is) or (kind, class name, [(key, child)], static part).
   Tree pack_other(const nb::handle& object) {
     const nb::object described = describe_(object);
     if (described.is_none()) return refuse("is a " + type_of(object));
     const auto kind = nb::cast<std::string>(described[0]);
     if (kind == "problem") return refuse(nb::cast<std::string>(described[1]));
+    if (kind == "memory") return pack_memory(described);
     if (kind == "array")
       return pack_array(object, nb::object(described[1]), nb::cast<bool>(described[2]));
     if (kind == "shards" || kind == "outline") {
@@ -213,7 +225,9 @@ class Unpacker {
  public:
   /// Without a rebuilder, containers with a class become dicts.
   Unpacker(nb::object place, nb::object rebuilder)
-      : place_(std::move(place)), rebuilder_(std::move(rebuilder)) {}
+      : ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+        place_(std::move(place)),
+        rebuilder_(std::move(rebuilder)) {}
 
   nb::object unpack(const Tree& tree) {
     switch (tree.kind()) {
@@ -265,10 +279,17 @@ class Unpacker {
     if (const auto* value = std::get_if<Value>(&leaf)) return from_value(*value);
     const auto& array = std::get<ShardedArray>(leaf);
     if (place_.is_none()) return to_numpy(array.array());
-    return place_(parts_, std::string(dtype_name(array.dtype())),
-                  nb::tuple(nb::cast(array.shape())), shards_in_numpy(array));
+    const std::string dtype(dtype_name(array.dtype()));
+    nb::object placed =
+        place_(parts_, dtype, nb::tuple(nb::cast(array.shape())), shards_in_numpy(array));
+    if (is_exactly(placed, ndarray_.ptr()) &&
+        nb::cast<std::string>(placed.attr("dtype").attr("kind")) == "V") {
+      nb::module_::import_("cairn._dtypes").attr("numpy_dtype")(dtype);  // says what is missing
+    }
+    return placed;
   }
 
+  nb::object ndarray_;
   nb::object place_;
   nb::object rebuilder_;
   std::vector<std::string> parts_;

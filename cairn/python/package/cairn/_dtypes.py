@@ -28,6 +28,14 @@ def numpy_dtype(name: str) -> np.dtype[Any]:
     return found
 
 
+def stand_in(name: str, bytes_each: int) -> np.dtype[Any]:
+    """The same, or, where nobody has it, one for bytes that mean nothing to NumPy."""
+    try:
+        return numpy_dtype(name)
+    except NotImplementedError:
+        return np.dtype(f"V{bytes_each}")
+
+
 def name_of(dtype: Any) -> str:
     """The name of whatever says a type: its name, a NumPy or JAX type, an array's dtype."""
     if isinstance(dtype, str):

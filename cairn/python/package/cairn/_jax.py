@@ -25,12 +25,19 @@ def describe_array(array: jax.Array) -> tuple[Any, ...]:
     """As cairn._nodes.describe(). Nothing is copied: JAX changes no array, and what it gives is a
     view that holds the buffer."""
     if len(array.sharding.device_set) == 1:
-        return "array", np.asarray(array), True
+        return "array", _on_host(array), True
     positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
-    shards = [(positions[shard.device], np.asarray(shard.data))
+    shards = [(positions[shard.device], _on_host(shard.data))
               for shard in array.addressable_shards]
     return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
             shards)
+
+
+def _on_host(part: jax.Array) -> np.ndarray[Any, Any]:
+    """What one device holds. From an accelerator it is copied, through another array over the same
+    memory: JAX keeps the copy as long as the array that was asked for it."""
+    device, = part.devices()
+    return np.asarray(part if device.platform == "cpu" else jax.device_put(part, device))
 
 
 def is_key(thing: Any) -> bool:

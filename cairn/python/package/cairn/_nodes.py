@@ -26,8 +26,8 @@ _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
 def describe(thing: Any) -> tuple[Any, ...] | None:
     """("array", numpy array, is it immutable), ("shards", dtype, shape, sharding, [(position, numpy
-    array)]), ("problem", what it is), or (kind, class name, children, static part); None for what
-    cannot be saved."""
+    array)]), ("memory", dtype, shape, strides, address, owner, is it immutable), ("problem", what
+    it is), or (kind, class name, children, static part); None for what cannot be saved."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(thing, jax.Array):
         from cairn import _jax
@@ -38,6 +38,13 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
             return _jax.describe_array(thing)
     if isinstance(thing, (np.ndarray, np.generic)):
         return "array", np.asarray(thing), False
+    if "torch" in sys.modules:
+        from cairn import _torch
+        problem = _torch.problem_of(thing)
+        if problem:
+            return "problem", problem
+        if _torch.is_tensor(thing):
+            return _torch.describe_tensor(thing)
     children = children_of(thing)
     if children is None:
         return None
@@ -50,6 +57,10 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
 
 def describe_template(thing: Any) -> tuple[Any, ...] | None:
     """The same, but ("outline", dtype, shape, sharding) for whatever has a dtype and a shape."""
+    if "torch" in sys.modules:
+        from cairn import _torch
+        if _torch.is_tensor(thing):
+            return _torch.describe_outline(thing)
     described = None if _is_outline(thing) else describe(thing)
     if described is not None or not _is_outline(thing) and not hasattr(thing, "dtype"):
         return described

@@ -17,7 +17,8 @@ Outline = tuple[Any, ...]  # parts, dtype, shape, how it lay on a mesh
 
 
 class Placements:
-    """Decides where each array goes and puts it there; None of both without JAX and a wish."""
+    """Decides where each array goes and puts it there: onto devices of JAX, or into a tensor of
+    PyTorch, or nowhere."""
 
     def __init__(self, template: Any, sharding: Any):
         if sharding is not None and "jax" not in sys.modules:
@@ -25,12 +26,16 @@ class Placements:
                            "sharding: arrays are spread over devices by JAX, which the program has "
                            "not imported")
         self._sharding = sharding
-        self._wanted: dict[Parts, Any] = {}
-        self._needed = "jax" in sys.modules and (template is not None or sharding is not None)
-        if self._needed and template is not None:
+        self._wanted: dict[Parts, Any] = {}  # shardings of JAX
+        self._tensors: dict[Parts, Any] = {}  # of PyTorch, in the template
+        if template is not None and "jax" in sys.modules:
             from cairn import _jax
             self._wanted.update((parts, where) for parts, leaf in leaves_of(template)
                                 if (where := _jax.wanted_sharding(leaf)) is not None)
+        if template is not None and "torch" in sys.modules:
+            from cairn import _torch
+            self._tensors.update((parts, leaf) for parts, leaf in leaves_of(template)
+                                 if _torch.is_tensor(leaf))
 
     @property
     def choose(self) -> Callable[[str, str, list[Outline]], list[_core.Sharding | None]] | None:
@@ -40,7 +45,8 @@ class Placements:
     @property
     def place(self) -> Callable[..., Any] | None:
         """Likewise."""
-        return self._place if self._needed else None
+        needed = self._sharding is not None or self._wanted or self._tensors
+        return self._place if needed else None
 
     def _choose(self, name: str, layout: str,
                 outlines: list[Outline]) -> list[_core.Sharding | None]:
@@ -52,10 +58,14 @@ class Placements:
 
     def _place(self, parts: list[str], dtype: str, shape: tuple[int, ...],
                shards: list[tuple[int, Any]]) -> Any:
-        from cairn import _jax
+        tensor = self._tensors.get(tuple(parts))
+        if tensor is not None:
+            from cairn import _torch
+            return _torch.place(tensor, dtype, shape, shards[0][1])
         where = self._wanted.get(tuple(parts))
         if where is None:
             return shards[0][1]
+        from cairn import _jax
         made = _jax.place(where, shape, shards)
         if made.dtype.name != dtype:
             logger.warning("%s: %s became %s, as JAX does without jax_enable_x64",

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's tensors, on the host and on a GPU where there is one."""
+
+import subprocess
+import sys
+
+import cairn
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(),
+                                                                reason="there is no GPU"))]
+DTYPES = ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
+          "float64", "complex64", "complex128", "float8_e4m3fn", "float8_e5m2"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "c"
+
+
+def same(a, b):
+    assert isinstance(b, torch.Tensor), type(b)
+    assert (a.dtype, a.shape, a.device) == (b.dtype, b.shape, b.device)
+    raw = [x.detach().cpu().contiguous().flatten().view(torch.uint8) for x in (a, b)]
+    assert torch.equal(*raw)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_every_type(path, device, dtype):
+    values = torch.arange(24, device=device).reshape(2, 3, 4) % 2
+    tensor = values.to(getattr(torch, dtype))
+    tree = {"w": tensor, "turned": tensor.permute(2, 0, 1), "part": tensor[:, ::2],
+            "one": tensor[0, 0, 0], "none": tensor[:0]}
+    for layout in ("zarr2", "safetensors"):
+        cairn.save(tree, path / layout, layout=layout)
+        loaded = cairn.load(path / layout, template=tree)
+        for name, saved in tree.items():
+            same(saved, loaded[name])
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_training_goes_on(path, device):
+    torch.manual_seed(0)
+    data = torch.randn(64, 16, device=device)
+
+    def make():
+        model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.BatchNorm1d(32),
+                                    torch.nn.Linear(32, 1)).to(device)
+        return model, torch.optim.AdamW(model.parameters(), lr=1e-2)
+
+    def train(model, adam, steps):
+        losses = []
+        for _ in range(steps):
+            adam.zero_grad()
+            loss = (model(data) ** 2).mean()
+            loss.backward()
+            adam.step()
+            losses.append(loss.item())
+        return losses
+
+    model, adam = make()
+    train(model, adam, 5)
+    cairn.save({"model": model.state_dict(), "adam": adam.state_dict()}, path)
+    wanted = train(model, adam, 5)
+    other, other_adam = make()
+    state = cairn.load(path, template={"model": other.state_dict(), "adam": adam.state_dict()})
+    other.load_state_dict(state["model"])
+    other_adam.load_state_dict(state["adam"])
+    assert train(other, other_adam, 5) == wanted
+    plain = cairn.load(path)
+    assert isinstance(plain["model"]["0.weight"], np.ndarray)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_was_there_at_the_call_is_saved(path, device):
+    tensor = torch.zeros(1 << 22, device=device)
+    handle = cairn.save_async({"w": tensor}, path)
+    tensor.fill_(7)
+    del tensor
+    handle.wait()
+    assert not cairn.load(path)["w"].any()
+
+
+def test_lazily_conjugated_numbers(path):
+    tensor = torch.tensor([1 + 2j, 3 - 4j])
+    cairn.save({"w": tensor.conj(), "imag": tensor.conj().imag}, path)
+    loaded = cairn.load(path)
+    assert loaded["w"].tolist() == [1 - 2j, 3 + 4j]
+    assert loaded["imag"].tolist() == [-2, 4]
+
+
+def test_gradients_are_asked_for_as_in_the_template(path):
+    parameter = torch.nn.Parameter(torch.ones(3))
+    cairn.save({"w": parameter}, path)
+    assert cairn.load(path, template={"w": parameter})["w"].requires_grad
+    assert not cairn.load(path, template={"w": parameter.detach()})["w"].requires_grad
+
+
+def test_a_template_casts_floats(path):
+    cairn.save({"w": torch.ones(3, dtype=torch.float64)}, path)
+    loaded = cairn.load(path, template={"w": torch.zeros(3, dtype=torch.bfloat16)})["w"]
+    same(torch.ones(3, dtype=torch.bfloat16), loaded)
+
+
+def test_what_cannot_be_saved_is_all_named(path):
+    linear = torch.nn.Linear(2, 2)
+    tree = {"a": linear, "b": torch.optim.SGD(linear.parameters()), "c": torch.ones(3).to_sparse(),
+            "d": torch.empty(3, device="meta")}
+    with pytest.raises(cairn.InvalidArgumentError) as caught:
+        cairn.save(tree, path)
+    for text in ("a is a Linear of PyTorch: save its state_dict()", "b is a SGD of PyTorch",
+                 "c is a tensor of PyTorch that is sparse", "d is a tensor of PyTorch without"):
+        assert text in str(caught.value)
+    assert not path.exists()
+
+
+def test_types_that_numpy_lacks_need_nothing_else(path):
+    program = f"""
+import sys
+sys.modules["ml_dtypes"] = None
+import cairn, torch
+tensor = torch.arange(5).to(torch.bfloat16)
+cairn.save({{"w": tensor}}, {str(path)!r})
+assert torch.equal(cairn.load({str(path)!r}, template={{"w": tensor}})["w"], tensor)
+try:
+    cairn.load({str(path)!r})
+except cairn.UnsupportedError as error:
+    print(error.reason)
+"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
+    assert done.stdout == "python/no-ml-dtypes\n", done
