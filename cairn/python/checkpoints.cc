@@ -8,6 +8,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cairn/base/human.h"
 #include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/checkpoint/inspect/verify.h"
@@ -62,6 +63,15 @@ nb::list leaves_of(const OpenedPrefix& prefix) {
                                  nb::tuple(nb::cast(array.stored.shape)), prefix.names[i]));
   }
   return leaves;
+}
+
+/// Of each array, how it lay on a mesh: "P('x', None)", or None.
+nb::list specs_of(const Opened& opened, std::size_t number) {
+  nb::list specs;
+  for (const ManifestArray& array : opened.prefix(number).manifest.arrays) {
+    specs.append(array.spec ? nb::cast(array.spec->to_string()) : nb::none());
+  }
+  return specs;
 }
 
 nb::list values_of(const OpenedPrefix& prefix) {
@@ -155,12 +165,14 @@ void bind_checkpoints(nb::module_& module) {
       .def_prop_ro("kind", [](const Opened& opened) { return (*opened).kind; })
       .def_prop_ro("notes", [](const Opened& opened) { return (*opened).notes; })
       .def("prefixes", &prefixes_of)
+      .def("specs", &specs_of, nb::arg("prefix"))
       .def("read", &read_box, nb::arg("prefix"), nb::arg("array"), nb::arg("ranges"))
       .def("load", &load_leaves, nb::arg("prefix"), nb::arg("keys"), nb::arg("shardings"),
            nb::arg("place").none())
       .def("verify", &verified, nb::arg("prefix").none(), nb::arg("progress").none())
       .def("diff", &compared, nb::arg("other"), nb::arg("prefix").none(),
            nb::arg("progress").none());
+  module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def("parse_key",
              [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
   module.def("parse_directory", [](const std::string& text) {

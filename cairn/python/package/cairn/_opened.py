@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import operator
 import os
@@ -16,6 +15,7 @@ import numpy as np
 from cairn import _core
 from cairn._dtypes import numpy_dtype
 from cairn._errors import error_of
+from cairn._show import tree_html, tree_text
 
 
 def parts_of(key: str | Sequence[str | int]) -> list[str]:
@@ -43,6 +43,7 @@ class Leaf:
     name: str
     prefix: str
     parts: tuple[str, ...]
+    spec: str | None  # how it lay on a mesh: "P('x', None)"
     _opened: Any
     _place: tuple[int, int]
 
@@ -60,7 +61,7 @@ class Leaf:
 
     @property
     def nbytes(self) -> int:
-        return self.size * self.dtype.itemsize
+        return _core.array_nbytes(self.dtype_name, self.shape) or 0
 
     def __getitem__(self, index: Any) -> Any:
         wanted = _Wanted(self.shape, index)
@@ -113,7 +114,9 @@ class _Wanted:
 class Checkpoint:
     """What cairn.open() returns. Nothing but metadata has been read.
 
-    `checkpoint["params.w"]` or `checkpoint["params", "w"]` is a Leaf; `leaves` has all of them.
+    `checkpoint["params.w"]` or `checkpoint["params", "w"]` is a Leaf; `leaves` has all of them,
+    `values` whatever is no array, and `tree` both, as nested dicts. Printed it is a tree with
+    types, shapes, sizes and how arrays lay on a mesh; a notebook shows it in parts that fold.
     """
 
     def __init__(self, path: str):
@@ -125,15 +128,30 @@ class Checkpoint:
         self.leaves: list[Leaf] = []
         self.values: dict[str, Any] = {}
         self._by_key: dict[str, list[Leaf]] = {}
+        self.tree: Any = {}
         for number, (prefix, leaves, values) in enumerate(self._opened.prefixes()):
             self.prefixes.append(prefix)
+            specs = self._opened.specs(number)
             for place, (parts, key, dtype, shape, name) in enumerate(leaves):
-                self._add(Leaf(key, dtype, shape, name, prefix, tuple(parts), self._opened,
-                               (number, place)))
-            self.values.update((f"{prefix}.{key}" if prefix else key, value)
-                               for _, key, value in values)
+                self._add(Leaf(key, dtype, shape, name, prefix, tuple(parts), specs[place],
+                               self._opened, (number, place)))
+            for parts, key, value in values:
+                self.values[f"{prefix}.{key}" if prefix else key] = value
+                self._put(prefix, parts, value)
+
+    def _put(self, prefix: str, parts: Sequence[str], thing: Any) -> None:
+        path = [prefix, *parts] if prefix else list(parts)
+        if not path:
+            self.tree = thing
+            return
+        inside = self.tree
+        for part in path[:-1]:
+            inside = inside.setdefault(part, {}) if isinstance(inside, dict) else None
+        if isinstance(inside, dict):  # or an array of another tree stands there
+            inside.setdefault(path[-1], thing)
 
     def _add(self, leaf: Leaf) -> None:
+        self._put(leaf.prefix, leaf.parts, leaf)
         self.leaves.append(leaf)
         self._by_key.setdefault(leaf.key, []).append(leaf)
         if leaf.prefix:
@@ -160,19 +178,10 @@ class Checkpoint:
         return len(self.leaves)
 
     def __repr__(self) -> str:
-        lines = [f"{self.path}  {self.kind}"]
-        lines += [f"  {leaf.key:<40} {leaf.dtype_name:<10} {leaf.shape}"
-                  for leaf in self.leaves[:50]]
-        if len(self.leaves) > 50:
-            lines.append(f"  ... and {len(self.leaves) - 50} more")
-        return "\n".join(lines)
+        return tree_text(f"{self.path}  {self.kind}", self.tree)
 
     def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><td>{html.escape(leaf.prefix)}</td><td>{html.escape(leaf.key)}</td>"
-                       f"<td>{leaf.dtype_name}</td><td>{leaf.shape}</td></tr>"
-                       for leaf in self.leaves[:1000])
-        return (f"<b>{html.escape(self.path)}</b> {html.escape(self.kind)}<table><tr><th>prefix"
-                f"</th><th>leaf</th><th>dtype</th><th>shape</th></tr>{rows}</table>")
+        return tree_html(f"{self.path}  {self.kind}", self.tree)
 
 
 def open(path: str | os.PathLike[str]) -> Checkpoint:
