@@ -70,6 +70,7 @@ LoadOptions options_of(const LoadCall& call) {
           .choose_shardings = chooser_of(call.choose),
           .strict_shapes = call.strict_shapes,
           .like_dtypes = call.like_dtypes,
+          .fill = call.fill,
           .chunk_size = call.chunk_size,
           .use_async = call.use_async,
           .validate = call.validate,
@@ -88,7 +89,7 @@ Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
 nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
   LoadOptions options = options_of(call);
   std::optional<Tree> like;
-  if (!call.like.is_none()) like = to_template(call.like);
+  if (!call.like.is_none()) like = call.fill ? to_filled(call.like) : to_template(call.like);
   ShardingTree shardings;
   for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
   const auto loaded = apart([load_it, options = std::move(options), like = std::move(like),
@@ -111,12 +112,23 @@ void bind_loads(nb::module_& module) {
           [](LoadCall* self, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
              nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
              std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
-             bool is_nested, std::size_t chunk_size, bool use_async, nb::object progress) {
-            new (self) LoadCall{
-                std::move(prefix), std::move(keys),    std::move(dtype), std::move(like),
-                strict_shapes,     like_dtypes,        validate,         std::move(shardings),
-                std::move(choose), std::move(place),   is_nested,        chunk_size,
-                use_async,         std::move(progress)};
+             bool is_nested, std::size_t chunk_size, bool use_async, nb::object progress,
+             bool fill) {
+            new (self) LoadCall{std::move(prefix),
+                                std::move(keys),
+                                std::move(dtype),
+                                std::move(like),
+                                strict_shapes,
+                                like_dtypes,
+                                validate,
+                                std::move(shardings),
+                                std::move(choose),
+                                std::move(place),
+                                is_nested,
+                                chunk_size,
+                                use_async,
+                                std::move(progress),
+                                fill};
           },
           nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
           nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
@@ -124,7 +136,8 @@ void bind_loads(nb::module_& module) {
           nb::arg("validate") = false,
           nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
           nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
-          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("progress") = nb::none());
+          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("progress") = nb::none(),
+          nb::arg("fill") = false);
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

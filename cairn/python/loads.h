@@ -37,6 +37,7 @@ struct LoadCall {
   std::size_t chunk_size = 0;
   bool use_async = true;
   nb::object progress = nb::none();
+  bool fill = false;  ///< into the memory of `like`
 };
 
 /// Does a load aside; nothing where it finds nothing.

@@ -29,13 +29,22 @@ bool is_exactly(const nb::handle& object, const T& type) {
   return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == reinterpret_cast<PyObject*>(type);
 }
 
+/// What a tree is for.
+struct Purpose {
+  const char* describe;  // the function of cairn._nodes
+  const char* complaint;
+  bool fill;  // memory is written to
+};
+constexpr Purpose kToSave{"describe", "what cannot be saved", false};
+constexpr Purpose kToExpect{"describe_template", "what no leaf of a template can be", false};
+constexpr Purpose kToFill{"describe_out", "what cannot be filled", true};
+
 class Packer {
  public:
-  explicit Packer(bool is_template)
-      : is_template_(is_template),
+  explicit Packer(const Purpose& purpose)
+      : purpose_(purpose),
         ndarray_(nb::module_::import_("numpy").attr("ndarray")),
-        describe_(nb::module_::import_("cairn._nodes")
-                      .attr(is_template ? "describe_template" : "describe")) {}
+        describe_(nb::module_::import_("cairn._nodes").attr(purpose.describe)) {}
 
   Tree pack(const nb::handle& object) {
     if (parts_.size() > static_cast<std::size_t>(kMaxTreeDepth)) {
@@ -56,11 +65,8 @@ class Packer {
   /// Throws if there was anything that cannot be saved.
   void check() const {
     if (problems_.empty()) return;
-    throw Failure(Error(
-        Code::kInvalidArgument, "python/unsupported-leaf",
-        fmt::format("{}: {}",
-                    is_template_ ? "what no leaf of a template can be" : "what cannot be saved",
-                    fmt::join(problems_, "; "))));
+    throw Failure(Error(Code::kInvalidArgument, "python/unsupported-leaf",
+                        fmt::format("{}: {}", purpose_.complaint, fmt::join(problems_, "; "))));
   }
 
  private:
@@ -128,7 +134,9 @@ class Packer {
     if (!known) {
       return refuse(fmt::format("is an array of {}: {}", text_of(dtype), type_of(owner)));
     }
+    if (purpose_.fill) lend = !nb::cast<bool>(array.attr("flags").attr("writeable"));
     if (nb::cast<bool>(dtype.attr("isnative"))) return Tree(share_numpy(array, *known, lend));
+    if (purpose_.fill) return refuse("is an array of a byte order that is not the machine's");
     const nb::object native = array.attr("astype")(dtype.attr("newbyteorder")("="));
     return Tree(share_numpy(native, *known, true));
   }
@@ -188,7 +196,7 @@ class Packer {
     return name == "attributes" ? TreeKind::kAttributes : TreeKind::kCustom;
   }
 
-  const bool is_template_;
+  const Purpose& purpose_;
   nb::object ndarray_;
   nb::object describe_;
   std::vector<std::string> parts_;
@@ -295,8 +303,8 @@ class Unpacker {
   std::vector<std::string> parts_;
 };
 
-Tree pack_whole(const nb::handle& object, bool is_template) {
-  Packer packer(is_template);
+Tree pack_whole(const nb::handle& object, const Purpose& purpose) {
+  Packer packer(purpose);
   Tree tree = packer.pack(object);
   packer.check();
   return tree;
@@ -304,8 +312,9 @@ Tree pack_whole(const nb::handle& object, bool is_template) {
 
 }  // namespace
 
-Tree to_tree(const nb::handle& object) { return pack_whole(object, false); }
-Tree to_template(const nb::handle& object) { return pack_whole(object, true); }
+Tree to_tree(const nb::handle& object) { return pack_whole(object, kToSave); }
+Tree to_template(const nb::handle& object) { return pack_whole(object, kToExpect); }
+Tree to_filled(const nb::handle& object) { return pack_whole(object, kToFill); }
 
 std::vector<std::pair<std::string, std::string>> structures_of(
     const std::vector<std::pair<std::string, nb::object>>& trees, const std::string& extras) {

@@ -20,6 +20,8 @@ namespace nb = nanobind;
 Tree to_tree(const nb::handle& object);
 /// The same of a template: what has a type and a shape needs no memory.
 Tree to_template(const nb::handle& object);
+/// The same of a tree whose memory is to be written to.
+Tree to_filled(const nb::handle& object);
 
 /// What the reference system needs to load these trees with their containers, of those that have a
 /// prefix and that JAX can describe; `SaveOptions::structures` takes it.

@@ -133,3 +133,15 @@ except cairn.UnsupportedError as error:
 """
     done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
     assert done.stdout == "python/no-ml-dtypes\n", done
+
+
+def test_tensors_on_the_host_are_filled_in_place(tmp_path):
+    cairn.save({"a": torch.arange(6.0).reshape(2, 3), "b": [torch.ones(2, dtype=torch.bfloat16)]},
+               tmp_path)
+    out = {"a": torch.zeros(2, 3), "b": [torch.zeros(2, dtype=torch.bfloat16)]}
+    found = cairn.load(tmp_path, out=out)
+    assert found["a"] is out["a"] and found["b"][0] is out["b"][0]
+    assert torch.equal(out["a"], torch.arange(6.0).reshape(2, 3)) and out["b"][0].sum() == 2
+    with pytest.raises(ValueError, match="a is a tensor.*b.0 is a tensor"):
+        cairn.load(tmp_path, out={"a": torch.zeros(2, 3, device="meta"),
+                                  "b": [torch.zeros(2, dtype=torch.complex64).conj()]})

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cairn import _core
+from cairn._errors import error_of
 from cairn._nodes import like
 from cairn._opened import Checkpoint, parts_of
 from cairn._opened import open as open_checkpoint
-from cairn._placements import Placements
+from cairn._placements import Placements, filled
 from cairn._progress import progress_sink
 
 PathLike = str | os.PathLike[str]
@@ -67,7 +68,7 @@ def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
     return save_async(tree, path, **options).wait()
 
 
-def load(path: PathLike, *, template: Any = None, sharding: Any = None,
+def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any = None,
          keys: Sequence[Key] = (), prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
          allow_pickle: bool = False, progress: Progress = None) -> Any:
@@ -78,6 +79,9 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
         template: a tree whose structure the result takes and whose shapes and types are expected;
             floats are cast to its own. Where its leaves are JAX's (arrays, or ShapeDtypeStruct), so
             are those of the result, on the same devices.
+        out: a template whose arrays are filled in place and stand in the result: arrays of NumPy
+            and tensors of PyTorch on the host, dense and writable. What was in them is lost, also
+            if the load fails.
         sharding: a sharding or device of JAX for all arrays, or a tree of them with the structure
             of what is loaded. This process reads what its own devices hold.
         keys: dotted key paths, or tuples of their parts; nothing else is read.
@@ -97,14 +101,19 @@ def load(path: PathLike, *, template: Any = None, sharding: Any = None,
         cairn.CorruptError: bytes are not what was saved; the text names the leaf and the chunk.
     """
     where = os.fspath(path)
+    if out is not None and (template is not None or sharding is not None):
+        raise error_of("invalid_argument", "python/out", "",
+                       "out is a template by itself, of memory that lies where it lies: give "
+                       "neither template nor sharding")
     placements = Placements(template, sharding)
+    shaped_like = template if out is None else out
     tree, _, _, report = _core.load(where, _core.LoadRequest(
-        prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=template,
+        prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=shaped_like,
         strict_shapes=strict_shapes, like_dtypes=True, validate=validate,
-        choose=placements.choose, place=placements.place,
-        progress=progress_sink(progress, "loading")))
-    if template is not None:
-        return like(template, tree)
+        choose=placements.choose, place=placements.place if out is None else filled(out),
+        progress=progress_sink(progress, "loading"), fill=out is not None))
+    if shaped_like is not None:
+        return like(shaped_like, tree)
     if keys or not report["foreign"]:
         return tree
     from cairn._restore import restore

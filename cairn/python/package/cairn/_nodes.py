@@ -70,6 +70,19 @@ def describe_template(thing: Any) -> tuple[Any, ...] | None:
     return "outline", np.dtype(thing.dtype).name, tuple(thing.shape), _core.Sharding()
 
 
+def describe_out(thing: Any) -> tuple[Any, ...] | None:
+    """The same of a tree that is filled: memory of the caller that may be written to."""
+    if isinstance(thing, np.ndarray):
+        return "array", np.asarray(thing), False
+    if "torch" in sys.modules:
+        from cairn import _torch
+        if _torch.is_tensor(thing):
+            return _torch.describe_out(thing)
+    if _is_outline(thing) or is_prng_key(thing):
+        return "problem", f"is a {type(thing).__qualname__}, which nobody changes"
+    return describe(thing)
+
+
 def is_prng_key(thing: Any) -> bool:
     """A key of jax.random, which is saved as a container of its numbers."""
     if "jax" not in sys.modules:

@@ -45,6 +45,14 @@ def describe_outline(tensor: torch.Tensor) -> tuple[Any, ...]:
     return "outline", _name(tensor.dtype), tuple(tensor.shape), _core.Sharding()
 
 
+def describe_out(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """Of a tensor that is filled."""
+    problem = problem_of(tensor)
+    if not problem and (tensor.device.type != "cpu" or tensor.is_conj() or tensor.is_neg()):
+        problem = "is a tensor of PyTorch that does not lie in the host's memory as it is"
+    return ("problem", problem) if problem else describe_tensor(tensor)
+
+
 def place(template: torch.Tensor, dtype: str, shape: tuple[int, ...],
           data: np.ndarray[Any, Any]) -> torch.Tensor:
     """A tensor of what was loaded, on the template's device, over the same memory if that is the
