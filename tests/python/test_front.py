@@ -168,8 +168,9 @@ def test_an_interrupt_ends_the_waiting_and_not_the_save(tmp_path):
 
 
 def test_a_forked_child_saves_too(tmp_path):
-    done = run("import cairn, numpy, os, sys\n"
+    done = run("import cairn, numpy, os, sys, warnings\n"
                "cairn.save({'w': numpy.ones(10)}, sys.argv[1])\n"
+               "warnings.simplefilter('ignore')  # Python 3.12 warns of any fork with threads\n"
                "child = os.fork()\n"
                "if child == 0:\n"
                "    cairn.save({'w': numpy.zeros(10)}, sys.argv[1])\n"

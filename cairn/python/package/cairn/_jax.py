@@ -34,10 +34,16 @@ def describe_array(array: jax.Array) -> tuple[Any, ...]:
 
 
 def _on_host(part: jax.Array) -> np.ndarray[Any, Any]:
-    """What one device holds. From an accelerator it is copied, through another array over the same
-    memory: JAX keeps the copy as long as the array that was asked for it."""
+    """What one device holds. From an accelerator it is copied, if that can be into memory which it
+    writes by itself and JAX keeps for the next time. Never by the array itself: JAX would keep the
+    copy as long as that."""
     device, = part.devices()
-    return np.asarray(part if device.platform == "cpu" else jax.device_put(part, device))
+    if device.platform == "cpu":
+        return np.asarray(part)
+    pinned = [memory.kind for memory in device.addressable_memories()
+              if memory.kind == "pinned_host"]
+    where = jax.sharding.SingleDeviceSharding(device, memory_kind=pinned[0]) if pinned else device
+    return np.asarray(jax.device_put(part, where))
 
 
 def is_key(thing: Any) -> bool:
