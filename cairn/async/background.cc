@@ -38,12 +38,20 @@ class Background {
     });
   }
 
-  void wait() {
+  bool wait(Deadline deadline) {
     {
       MutexLock lock(mutex_);
-      while (is_anything_running()) ended_.wait(mutex_);
+      while (is_anything_running()) {
+        if (deadline.passed()) return false;
+        if (deadline.is_never()) {
+          ended_.wait(mutex_);
+        } else {
+          ended_.wait_until(mutex_, deadline.time());
+        }
+      }
     }
     join_ended();
+    return true;
   }
 
  private:
@@ -111,6 +119,10 @@ bool is_background_thread() {
   return Background::of_this_process().is_one_of_them(std::this_thread::get_id());
 }
 
-void wait_for_background() { Background::of_this_process().wait(); }
+void wait_for_background() { Background::of_this_process().wait(Deadline::never()); }
+
+bool wait_for_background_until(Deadline deadline) {
+  return Background::of_this_process().wait(deadline);
+}
 
 }  // namespace cairn::inline async

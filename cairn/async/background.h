@@ -2,6 +2,7 @@
 // Work that goes on when the call that began it has returned, each piece on a thread of its own.
 #pragma once
 
+#include "cairn/async/deadline.h"
 #include "cairn/async/task.h"
 
 namespace cairn::inline async {
@@ -20,5 +21,7 @@ bool is_background_thread();
 /// Until all that was begun has ended, and what it owned is gone. The end of the process does this.
 /// REQUIRES: !is_background_thread().
 void wait_for_background();
+/// The same, but not for longer: has all of it ended?
+bool wait_for_background_until(Deadline deadline);
 
 }  // namespace cairn::inline async

@@ -31,6 +31,16 @@ TEST(Background, HasLetGoOfEverythingWhenItIsWaitedFor) {
   }
 }
 
+TEST(Background, IsWaitedForNoLongerThanTheDeadline) {
+  std::latch go(1);
+  run_in_background([&] { go.wait(); });
+  EXPECT_FALSE(wait_for_background_until(Deadline::in(std::chrono::nanoseconds(0))));
+  EXPECT_FALSE(wait_for_background_until(Deadline::in(std::chrono::milliseconds(1))));
+  go.count_down();
+  EXPECT_TRUE(wait_for_background_until(Deadline::never()));
+  EXPECT_TRUE(wait_for_background_until(Deadline::in(std::chrono::nanoseconds(0))));
+}
+
 TEST(Background, KnowsItsThreads) {
   std::atomic<bool> there = false;
   run_in_background([&] { there = is_background_thread(); });

@@ -3,8 +3,12 @@
 
 #include <utility>
 
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include "cairn/async/background.h"
 #include "cairn/async/mutex.h"
+#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/python/failure.h"
 
 namespace cairn::python {
@@ -82,7 +86,10 @@ Result<void> call_back(const std::shared_ptr<const void>& function) {
 
 void bind_runtime(nb::module_& module) {
   module.def("forget_runtime", &forget_runtime);
-  module.def("wait_for_background", &wait_for_background, nb::call_guard<nb::gil_scoped_release>());
+  module.def(
+      "wait_for_background", [] { return wait_for_background_until(Deadline::in(kMoment)); },
+      nb::call_guard<nb::gil_scoped_release>());
+  module.def("places_in_flight", &places_in_flight);
 }
 
 }  // namespace cairn::python

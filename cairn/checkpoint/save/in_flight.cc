@@ -54,9 +54,11 @@ class Places {
     while (is_busy(place, rank)) changed_.wait(mutex_);
   }
 
-  bool empty() const {
+  std::vector<std::string> all() const {
     MutexLock lock(mutex_);
-    return places_.empty();
+    std::set<std::string> places;
+    for (const auto& [rank, place] : places_) places.insert(place);
+    return {places.begin(), places.end()};
   }
 
  private:
@@ -87,8 +89,10 @@ void InFlight::landed() {
   if (!place_.empty()) Places::of_this_process().end(std::exchange(place_, {}), rank_);
 }
 
+std::vector<std::string> places_in_flight() { return Places::of_this_process().all(); }
+
 void wait_for_saves(const std::string& path, int rank) {
-  if (is_background_thread() || Places::of_this_process().empty()) return;
+  if (is_background_thread() || places_in_flight().empty()) return;
   Places::of_this_process().wait(place_of(path), rank);
 }
 

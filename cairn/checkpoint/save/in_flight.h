@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace cairn::inline checkpoint {
 
@@ -29,5 +30,8 @@ class InFlight {
 /// Until this rank has no save in flight at `path`, inside it or around it. Returns at once on a
 /// background thread, which would wait for itself.
 void wait_for_saves(const std::string& path, int rank);
+
+/// Where this process has saves in flight: absolute paths, in order.
+std::vector<std::string> places_in_flight();
 
 }  // namespace cairn::inline checkpoint

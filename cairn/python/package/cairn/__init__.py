@@ -16,7 +16,7 @@ from __future__ import annotations
 import atexit
 import os
 
-from cairn import _core
+from cairn import _core, _exit
 from cairn._core import SaveHandle
 from cairn._errors import (
     AlreadyExistsError,
@@ -40,7 +40,7 @@ from cairn._opened import Checkpoint, Leaf, open
 __version__: str = _core.__version__
 
 # Saves go on when the program ends; the interpreter waits for them while it is whole.
-atexit.register(_core.wait_for_background)
+atexit.register(_exit.finish)
 os.register_at_fork(after_in_child=_core.forget_runtime)
 
 __all__ = [

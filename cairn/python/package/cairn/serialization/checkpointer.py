@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cairn import _core
-from cairn._errors import Error, error_of
+from cairn import _core, _exit
+from cairn._errors import DeadlineError, Error, error_of
 from cairn._front import Progress
 from cairn._log import logger
 from cairn._placements import leaves_of
@@ -111,7 +111,8 @@ class Checkpointer:
         save_on: signals after which the next step saves, such as signal.SIGUSR1.
         stop_on: signals after which the next step saves, waits for the save, and `should_stop` is
             True: signal.SIGTERM.
-        stop_timeout: how long that save is waited for.
+        stop_timeout: how long that save is waited for. Then on_step() raises, and the end of the
+            program abandons the save.
         metrics_path: a file that says in Prometheus' text format what saves do.
     """
 
@@ -198,10 +199,15 @@ class Checkpointer:
         """
         if pytree is None and not true_callbacks and (step != 0 or force):
             return None
-        return self._run.on_step(step, pytree, force=bool(force),
-                                 callbacks=[_told(one, mesh) for one in true_callbacks or ()],
-                                 extras=json_text(extras), metrics=json_text(metrics),
-                                 progress=progress_sink(progress, "saving"))
+        try:
+            return self._run.on_step(step, pytree, force=bool(force),
+                                     callbacks=[_told(one, mesh) for one in true_callbacks or ()],
+                                     extras=json_text(extras), metrics=json_text(metrics),
+                                     progress=progress_sink(progress, "saving"))
+        except DeadlineError:
+            if self.should_stop:
+                _exit.give_up()
+            raise
 
     def save_checkpoint(self, tree: Any, destination: str, *,
                         commit_callback: Callable[[], object] | None = None,
