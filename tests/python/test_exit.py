@@ -41,7 +41,8 @@ def line_with(process, text):
 
 
 def test_the_second_interrupt_abandons_a_save_and_says_so(start, tmp_path):
-    process = start("cairn.save_async({'w': numpy.ones(9)}, path, progress=lambda *_: never.wait())")
+    process = start("cairn.save_async({'w': numpy.ones(9)}, path,\n"
+                    "                 progress=lambda *_: never.wait())")
     assert str(tmp_path / "c") in line_with(process, "the end of the program waits for")
     process.send_signal(signal.SIGINT)
     line_with(process, "Ctrl-C again abandons")
