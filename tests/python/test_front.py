@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plain verbs: what they take, what they say, what survives."""
 
+import fcntl
 import json
+import os
 import pickle
+import struct
 import subprocess
 import sys
+import threading
 
 import cairn
 import numpy as np
@@ -184,3 +188,25 @@ def test_importing_it_imports_nothing_large():
     done = run("import sys, cairn\n"
                "print({'jax', 'torch', 'mpi4py', 'ml_dtypes'} & set(sys.modules))")
     assert done.stdout.strip() == "set()", done
+
+
+def test_a_thread_goes_on_while_a_save_is_held_in_the_store(tmp_path):
+    cairn.save({"w": np.zeros(3)}, tmp_path / "c")
+    lock = os.open(tmp_path / "c/.cairn-lock", os.O_RDWR)
+    whole_file = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    fcntl.fcntl(lock, 37, whole_file)  # F_OFD_SETLK: as another writer would
+    main = threading.main_thread().ident
+    seen = []
+
+    def count():
+        while sys._current_frames()[main].f_code.co_name != "save":
+            pass
+        seen.extend(n for n in range(200_000))
+        os.close(lock)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    cairn.save({"w": np.ones(3)}, tmp_path / "c")
+    thread.join()
+    assert len(seen) == 200_000
+    assert cairn.load(tmp_path / "c")["w"].all()
