@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -169,6 +170,42 @@ TEST(SaveStructures, ComeAndGoWithTheirPrefix) {
   others.layout = kSafetensorsLayout;
   ASSERT_TRUE(save_tree(tree, dir / "s", others, runtime, "model"));
   EXPECT_FALSE(std::filesystem::exists(dir / "s/model_structure.json"));
+}
+
+TEST(BareFiles, ShowTheUsersTextsToEverybody) {
+  Runtime runtime;
+  TempDir dir;
+  SaveOptions options;
+  options.metadata = Json(Json::Object{{"who", "us"}, {"count", 3}, {"cairn", "not this"}});
+  ASSERT_TRUE(save_tree(array_tree(DType::kInt32, {4}), dir / "a.safetensors", options, runtime));
+  const auto text = testing::read_file(dir / "a.safetensors");
+  const auto length = format::safetensors::parse_header_length(
+      as_bytes(std::string_view(text).substr(0, 8)), text.size());
+  ASSERT_TRUE(length) << length.error().to_string();
+  const auto header =
+      format::safetensors::parse_header(std::string_view(text).substr(8, *length), text.size());
+  ASSERT_TRUE(header) << header.error().to_string();
+  std::map<std::string, std::string> seen(header->metadata.begin(), header->metadata.end());
+  EXPECT_EQ(seen["who"], "us");
+  EXPECT_EQ(seen["format"], "pt");
+  EXPECT_NE(seen["cairn"], "not this");
+  EXPECT_EQ(seen.size(), 3U);
+  const auto loaded = load(dir / "a.safetensors", {}, runtime);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_EQ(loaded->metadata, options.metadata);
+}
+
+TEST(BareFiles, OfOthersKeepTheirMetadata) {
+  Runtime runtime;
+  TempDir dir;
+  std::vector<format::safetensors::Tensor> none;
+  const auto header = format::safetensors::make_header(none, {{"who", "they"}});
+  ASSERT_TRUE(header);
+  testing::write_file(dir / "a.safetensors", *header);
+  const auto loaded = load(dir / "a.safetensors", {}, runtime);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_TRUE(loaded->foreign);
+  EXPECT_EQ(loaded->metadata, Json(Json::Object{{"who", "they"}}));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cairn.serialization import CheckpointManager
+from cairn.serialization import AsyncCheckpointManager, CheckpointManager, base_manager
 from eformer.serialization.base_manager import CheckpointManager as Reference
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from safetensors import safe_open
@@ -113,28 +113,6 @@ def test_nothing_is_written_where_that_is_asked_for(tmp_path, tree, mesh):
     assert os.listdir(tmp_path) == ["m-00001-of-00001.safetensors"]
 
 
-def test_a_save_that_fails_leaves_no_mixture(tmp_path, mesh, monkeypatch):
-    limit = 1 / (1 << 30)
-    first = CheckpointManager.save_checkpoint({"a": np.zeros(4), "b": np.zeros(4)}, tmp_path / "m",
-                                              mesh, shard_size_gb=limit)
-    assert sum(float(x.sum()) for x in CheckpointManager.load_checkpoint(first)[0].values()) == 0
-    from cairn.serialization import base_manager
-    write, done = base_manager._write, []
-
-    def fail_at_the_second(state, path, metadata):
-        done.append(path)
-        if len(done) == 2:
-            raise OSError("full")
-        write(state, path, metadata)
-
-    monkeypatch.setattr(base_manager, "_write", fail_at_the_second)
-    with pytest.raises(OSError, match="full"):
-        CheckpointManager.save_checkpoint({"a": np.ones(4), "b": np.ones(4)}, tmp_path / "m", mesh,
-                                          shard_size_gb=limit)
-    with pytest.raises(FileNotFoundError):
-        CheckpointManager.load_checkpoint(tmp_path / "m")
-
-
 def test_odd_keys_and_leaves(tmp_path):
     tree = {"x": {"a.b": np.ones(1), "50%": np.zeros(2)}, "flat.name": np.ones(3)}
     path = CheckpointManager.save_checkpoint(tree, tmp_path / "m", None)
@@ -192,3 +170,55 @@ def test_what_is_missing_is_said(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "google.cloud.storage", None)
     with pytest.raises(NotImplementedError, match="pip install google-cloud-storage"):
         CheckpointManager.create_gcs_client()
+
+
+def test_metadata_of_a_file_is_seen_by_everybody(tmp_path):
+    path = str(tmp_path / "m.safetensors")
+    CheckpointManager.save_checkpoint({"w": np.ones(2)}, path, None, shard_size_gb=None,
+                                      metadata={"k": "v", "format": "flax"})
+    with safe_open(path, "np") as file:
+        seen = file.metadata()
+    assert seen.pop("cairn") and seen == {"k": "v", "format": "flax"}
+    save_file({"w": jnp.ones(2)}, tmp_path / "theirs.safetensors", metadata={"q": "1"})
+    _, metadata = AsyncCheckpointManager().load(str(tmp_path / "theirs.safetensors"), None)
+    assert metadata == {"q": "1"}
+
+
+def test_overwriting_leaves_the_old_tree_or_gives_the_new_one(tmp_path, monkeypatch):
+    path, size = str(tmp_path / "m"), 20 / (1 << 30)
+    (tmp_path / "other.safetensors").write_bytes(b"not ours")
+
+    def trees(n):
+        return {name: np.full(4, n, np.float32) for name in "abc"}
+
+    def loaded():
+        found = [float(CheckpointManager.load_checkpoint(path)[0][name][0]) for name in "abc"]
+        theirs = [float(Reference.load_checkpoint(path)[0][name][0]) for name in "abc"]
+        assert found == theirs
+        return found
+
+    CheckpointManager.save_checkpoint(trees(1), path, None, shard_size_gb=size)
+    first = sorted(os.listdir(tmp_path))
+    write, calls = base_manager._write, []
+
+    def fail_at_the_last(state, part, metadata):
+        calls.append(part)
+        if len(calls) == 3:
+            raise OSError("killed")
+        write(state, part, metadata)
+
+    monkeypatch.setattr(base_manager, "_write", fail_at_the_last)
+    with pytest.raises(OSError, match="killed"):
+        CheckpointManager.save_checkpoint(trees(2), path, None, shard_size_gb=size)
+    assert loaded() == [1, 1, 1]
+    monkeypatch.undo()
+    for n in (3, 4):
+        CheckpointManager.save_checkpoint(trees(n), path, None, shard_size_gb=size)
+        assert loaded() == [n, n, n]
+    index = json.loads((tmp_path / "m.safetensors.index.json").read_text())
+    named = set(index["weight_map"].values())
+    assert named <= set(os.listdir(tmp_path)) and len(named) == 3
+    assert sorted(named) == [name for name in first if "-of-" in name]  # free again
+    left = set(os.listdir(tmp_path)) - named - {"m.safetensors.index.json", "other.safetensors"}
+    assert left == {os.path.basename(part) for part in calls[:2]}  # of the save that failed
+    assert (tmp_path / "other.safetensors").read_bytes() == b"not ours"

@@ -72,7 +72,9 @@ def test_the_tree_is_made_of_leaves_and_values(tmp_path):
     np.testing.assert_array_equal(tree["a"]["0"][1:], [1, 2])
     assert tree["a"]["1"] == {"b": 2}
     cairn.save(np.arange(3), tmp_path / "array", prefix="p")
-    assert cairn.open(tmp_path / "array").tree["p"].shape == (3,)
+    array = cairn.open(tmp_path / "array")
+    assert array.tree["p"].shape == (3,) and array["p"][1] == 1
+    assert array["p"].name == "p" and (tmp_path / "array/p/.zarray").is_file()
     cairn.save(5, tmp_path / "value")
     assert cairn.open(tmp_path / "value").tree == 5
     assert "= 5" in repr(cairn.open(tmp_path / "value"))

@@ -78,6 +78,7 @@ Result<OpenedPrefix> open_set(const Place& place, const std::string& index_name)
                                                                  index.weight_map.end());
   OpenedPrefix prefix =
       foreign_prefix(place.store, index_name.substr(0, index_name.size() - kIndexSuffix.size()));
+  prefix.manifest.metadata = index.metadata;
   for (const st::Part& part : parts) {
     for (const st::Tensor& tensor : part.header.tensors) {
       const auto found = part_of.find(tensor.name);
@@ -108,6 +109,9 @@ Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store
     return prefix;
   }
   OpenedPrefix prefix = foreign_prefix(std::move(store), "");
+  for (const auto& [key, text] : header.metadata) {
+    if (key != kEmbeddedManifest) prefix.manifest.metadata.set(key, text);
+  }
   for (const st::Tensor& tensor : header.tensors) add_tensor(prefix, header, tensor, name);
   name_arrays(prefix);
   return prefix;

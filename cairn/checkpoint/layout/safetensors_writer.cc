@@ -306,6 +306,20 @@ class SafetensorsWriter final : public ArrayWriter {
     return {};
   }
 
+  // The user's texts, where every reader of the format looks for them; and who reads them as whose
+  // tensors, which some readers ask for.
+  static st::Metadata seen_by_others(const Json& user) {
+    st::Metadata metadata;
+    if (const Json::Object* members = user.object()) {
+      for (const auto& [name, value] : *members) {
+        if (value.text() && name != kEmbeddedManifest) metadata.emplace_back(name, *value.text());
+      }
+    }
+    if (user.find("format") == nullptr || user.find("format")->text() == nullptr)
+      metadata.emplace_back("format", "pt");
+    return metadata;
+  }
+
   // The manifest inside a bare file. It has one length from the beginning to the end: sums and
   // digests that are not known yet are zeros, offsets count from the data, and the part has no name
   // and no size.
@@ -315,7 +329,9 @@ class SafetensorsWriter final : public ArrayWriter {
     for (ManifestArray& array : arrays) array.stored.offset -= parts_.front().header.data_start;
     manifest.arrays = std::move(arrays);
     CAIRN_TRY_ASSIGN(std::string text, dump_manifest(manifest));
-    return st::Metadata{{"format", "pt"}, {std::string(kEmbeddedManifest), std::move(text)}};
+    st::Metadata metadata = seen_by_others(manifest.metadata);
+    metadata.emplace_back(kEmbeddedManifest, std::move(text));
+    return metadata;
   }
 
   Result<void> write_index(std::uint64_t total) {

@@ -153,9 +153,9 @@ class Checkpoint:
     def _add(self, leaf: Leaf) -> None:
         self._put(leaf.prefix, leaf.parts, leaf)
         self.leaves.append(leaf)
-        self._by_key.setdefault(leaf.key, []).append(leaf)
-        if leaf.prefix:
-            self._by_key.setdefault(f"{leaf.prefix}.{leaf.key}", []).append(leaf)
+        names = {leaf.key, ".".join(part for part in (leaf.prefix, leaf.key) if part)}
+        for name in names:
+            self._by_key.setdefault(name, []).append(leaf)
 
     def __getitem__(self, key: str | tuple[str | int, ...]) -> Leaf:
         text = key if isinstance(key, str) else _core.key_text(parts_of(key))

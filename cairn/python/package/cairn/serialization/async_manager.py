@@ -320,7 +320,7 @@ class AsyncCheckpointManager:
         tree, metadata, _, report = _core.load(where, target.request(
             nested=True, validate=self._validates(validate), **options))
         return named(target.finish(tree, report), target.prefix), \
-            described(where, json.loads(metadata))
+            described(where, None if report["foreign"] else json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
         return self.enable_validation if validate is None else validate

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import json
 import os
 import sys
@@ -110,8 +111,9 @@ class CheckpointManager:
         """Saves a tree and returns the path by which it is loaded.
 
         The parts are `<base>-00001-of-0000N.safetensors`, and the index beside them says which
-        holds what. An index that was there is gone before the first part is replaced, and the new
-        one comes last: nobody ever sees parts of two saves as one checkpoint.
+        holds what. Where such parts are there, the new ones have a number behind `<base>`, the
+        index is replaced in one act, and only then do the parts go that the old one named: a
+        reader of the index sees the old tree or the new one.
 
         Args:
             path: `<base>`, or `<base>.safetensors`.
@@ -269,17 +271,46 @@ def _write_parts(state: Mapping[str, Any], base: str, metadata: Mapping[str, str
                  max_bytes: int, write_index_file: bool) -> str:
     groups = group_keys_by_shard_size(state, max_bytes)
     index = index_filename(base)
-    if os.path.lexists(index):
+    replaced = _parts_named_by(index)
+    if not write_index_file and os.path.lexists(index):
         os.remove(index)
         _sync_folder(index)
+    parts = [shard_filename(base, n, len(groups)) for n in range(1, len(groups) + 1)]
+    if write_index_file:
+        parts = _free_names(base, len(groups))
     weight_map: dict[str, str] = {}
-    for number, keys in enumerate(groups, start=1):
-        part = shard_filename(base, number, len(groups))
+    for part, keys in zip(parts, groups, strict=True):
         _write({key: state[key] for key in keys}, part, metadata)
         weight_map.update(dict.fromkeys(keys, os.path.basename(part)))
     if write_index_file:
         _replace(index, json.dumps({"metadata": metadata or {}, "weight_map": weight_map}))
+    for part in replaced - set(parts):
+        if os.path.isfile(part):
+            os.remove(part)
     return index
+
+
+def _free_names(base: str, count: int) -> list[str]:
+    """Of parts that overwrite nothing: `<base>-00001-of-0000N.safetensors`, or with a number behind
+    the base where such a file is there."""
+    for number in itertools.count():
+        name = f"{base}.{number}" if number else base
+        parts = [shard_filename(name, n, count) for n in range(1, count + 1)]
+        if not any(map(os.path.lexists, parts)):
+            return parts
+    raise AssertionError
+
+
+def _parts_named_by(index: str) -> set[str]:
+    """Files beside an index that it names; none if there is no index, or nobody can read it."""
+    try:
+        with open(index, encoding="utf-8") as file:
+            names = {str(name) for name in json.load(file)["weight_map"].values()}
+    except (OSError, AttributeError, KeyError, TypeError, ValueError):
+        return set()
+    folder = os.path.dirname(index)
+    return {os.path.join(folder, name) for name in names
+            if name == os.path.basename(name) and name.endswith(".safetensors")}
 
 
 def _replace(path: str, text: str) -> None:
