@@ -15,7 +15,6 @@ import numpy as np
 from cairn import _core
 from cairn._dtypes import numpy_dtype
 from cairn._errors import error_of
-from cairn._show import tree_html, tree_text
 
 
 def parts_of(key: str | Sequence[str | int]) -> list[str]:
@@ -178,9 +177,11 @@ class Checkpoint:
         return len(self.leaves)
 
     def __repr__(self) -> str:
+        from cairn._show import tree_text
         return tree_text(f"{self.path}  {self.kind}", self.tree)
 
     def _repr_html_(self) -> str:
+        from cairn._show import tree_html
         return tree_html(f"{self.path}  {self.kind}", self.tree)
 
 
