@@ -44,9 +44,10 @@ struct Checkpoint {
   std::string version;             ///< of ours: for has_changed()
   std::vector<std::string> notes;  ///< for a person: torn attempts, what could not be checked
 
-  /// The one that is meant: by name, or the only one. Of another system's tree without a name, the
-  /// name may also be what its paths begin with; they keep it. `not_found` (load/prefix-missing)
-  /// and `invalid_argument` (load/prefix-ambiguous), both with the list of those there.
+  /// The one that is meant: by name, or the one without a name, or the only one. Of another
+  /// system's tree without a name, the name may also be what its paths begin with; they keep it.
+  /// `not_found` (load/prefix-missing) and `invalid_argument` (load/prefix-ambiguous), both with
+  /// the list of those there.
   Result<const OpenedPrefix*> prefix(const std::optional<std::string>& name) const;
 };
 

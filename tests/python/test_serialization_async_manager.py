@@ -5,9 +5,6 @@ import collections
 import hashlib
 import json
 import logging
-import os
-import subprocess
-import sys
 import threading
 
 import cairn
@@ -409,85 +406,3 @@ def test_metadata_is_that_of_the_reference():
             == {**theirs.from_dict(data).to_dict(), "version": 0, "timestamp": 0}
     assert mine.from_dict({"timestamp": "t", "odd": 1}).to_dict()["odd"] == 1
     assert mine("v", "t") == mine(version="v", timestamp="t")
-
-
-def test_an_error_is_raised_once(tmp_path):
-    manager = ours.AsyncCheckpointManager()
-    for ask in (manager.wait_until_finished, manager.global_manager.wait_until_finished,
-                lambda: manager.save_tree({"w": np.ones(2)}, tmp_path / "d")):
-        manager.save_tree({"w": np.ones(2)}, tmp_path / "c", callback=lambda path: 1 / 0)
-        with pytest.raises(cairn.Error, match="ZeroDivisionError"):
-            ask()
-        manager.wait_until_finished()
-        manager.check_for_errors()
-    assert not (tmp_path / "d").exists()
-
-
-def test_the_callback_gets_the_path_once_after_the_commit(tmp_path):
-    manager, seen = ours.AsyncCheckpointManager(), []
-    manager.save(state(), str(tmp_path / "c"), callback=lambda path: seen.append(
-        (path, (tmp_path / "c" / "cairn.json").exists())))
-    manager.wait_until_finished()
-    assert seen == [(str(tmp_path / "c"), True)]
-
-
-def test_saves_while_another_is_on_its_way(tmp_path):
-    for way in ("refuse", "queue"):
-        manager, go = ours.AsyncCheckpointManager(while_saving=way), threading.Event()
-        array = np.ones(2)
-        manager.save_tree({"w": array}, tmp_path / way, callback=lambda path: go.wait())
-        assert [save.path for save in manager.saves_in_flight()] == [str(tmp_path / way)]
-        if way == "refuse":
-            with pytest.raises(cairn.UnavailableError, match="on its way"):
-                manager.save_tree({"w": array}, tmp_path / "other")
-        else:
-            manager.save_tree({"w": array}, tmp_path / "other")
-            array[:] = 7
-        go.set()
-        manager.wait_until_finished()
-        assert (tmp_path / "other").exists() == (way == "queue")
-    assert manager.load(tmp_path / "other", None)[0]["w"].sum() == 2
-
-
-def test_blocking_saves(tmp_path, monkeypatch):
-    ours.AsyncCheckpointManager(blocking=True).save_tree({"w": np.ones(2)}, tmp_path / "a")
-    assert (tmp_path / "a" / "cairn.json").exists()
-    monkeypatch.setenv("CAIRN_BLOCKING_SAVES", "1")
-    ours.AsyncCheckpointManager().save_tree({"w": np.ones(2)}, tmp_path / "b")
-    assert (tmp_path / "b" / "cairn.json").exists()
-
-
-def test_what_changes_after_the_call_is_not_saved(tmp_path):
-    manager = ours.AsyncCheckpointManager()
-    donate = jax.jit(lambda x: x + 1, donate_argnums=0)
-    for n in range(3):
-        here, there = np.arange(1 << 20, dtype=np.float64), jnp.arange(1 << 20)
-        deleted = jnp.ones(1 << 18) * n
-        manager.save_tree({"here": here, "view": here[::-2], "there": there, "deleted": deleted},
-                          tmp_path / f"{n}")
-        here[:] = -1
-        donate(there)
-        deleted.delete()
-        loaded, _ = manager.load(tmp_path / f"{n}", None)
-        np.testing.assert_array_equal(loaded["here"], np.arange(1 << 20))
-        np.testing.assert_array_equal(loaded["view"], np.arange(1 << 20)[::-2])
-        np.testing.assert_array_equal(loaded["there"], np.arange(1 << 20))
-        assert (loaded["deleted"] == n).all()
-
-
-def test_progress_and_one_reader(tmp_path, line):
-    manager, seen = ours.AsyncCheckpointManager(), []
-    manager.save_tree({"w": np.ones(1000)}, tmp_path / "c", progress=lambda *at: seen.append(at))
-    tree, _ = manager.load(tmp_path / "c", line, use_async=False,
-                           progress=lambda *at: seen.append(at))
-    assert seen.count((8000, 8000)) == 2 and tree["w"].sum() == 1000
-
-
-def test_the_end_of_the_program_waits(tmp_path):
-    program = ("import numpy as np\nfrom cairn.serialization import AsyncCheckpointManager\n"
-               "AsyncCheckpointManager().save_tree({'w': np.ones(1 << 20)}, "
-               f"{str(tmp_path / 'c')!r}, callback=lambda path: print('committed', path))")
-    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
-                          env={**os.environ})
-    assert done.stdout.split() == ["committed", str(tmp_path / "c")], done
-    assert cairn.load(tmp_path / "c")["w"].sum() == 1 << 20

@@ -128,6 +128,8 @@ def test_a_run_of_ours_is_a_run_to_the_reference(tmp_path, line):
     got, about = theirs.load_pytree(line, prefix="state", load_treedef=True)
     assert jax.tree.structure(got) == jax.tree.structure(state)
     assert (about["lr"], about["step"], about["is_temporary"]) == (0.1, 6, False)
+    assert theirs._manager.load_pytree(base + "/run-6", line, prefix="state")[1] \
+        == {"lr": 0.1, "step": 6}
     tree, _ = theirs.load_checkpoint(line, path=base + "/run-4", discover_latest=False)
     assert tree["w"][0] == 4
     assert theirs._manager.load(base + "/run-4", line)[1]["custom_metadata"]["loss"] == 2

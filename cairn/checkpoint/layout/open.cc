@@ -83,7 +83,7 @@ Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>&
   if (prefixes.size() == 1 && name && may_be_called(prefixes[0], *name)) return &prefixes[0];
   std::string there;
   for (const OpenedPrefix& prefix : prefixes) {
-    if (name ? prefix.name == *name : prefixes.size() == 1) return &prefix;
+    if (name ? prefix.name == *name : prefixes.size() == 1 || prefix.name.empty()) return &prefix;
     there += fmt::format("{}{}", there.empty() ? "" : ", ",
                          prefix.name.empty() ? "(no prefix)" : prefix.name);
   }
