@@ -258,7 +258,7 @@ nb::object load_pytree(const PythonCheckpointer& self, const LoadCall& request,
 }
 
 /// The error, if there is one, is taken only by a caller who still waits.
-void wait_until_finished(const PythonCheckpointer& self) {
+void wait_for_run(const PythonCheckpointer& self) {
   wait_for_saves_of(self.shared_manager());
   apart([run = self.run()]() -> Result<bool> {
     CAIRN_TRY(without_interruptions([&] { return run->wait_until_finished(); }));
@@ -358,7 +358,7 @@ void bind_checkpointers(nb::module_& module) {
                return true;
              });
            })
-      .def("wait_until_finished", &wait_until_finished)
+      .def("wait_until_finished", &wait_for_run)
       .def("should_stop",
            [](const PythonCheckpointer& self) {
              return self.call([](Checkpointer& run) -> Result<bool> { return run.should_stop(); });
