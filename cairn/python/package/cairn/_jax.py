@@ -25,19 +25,18 @@ def describe_array(array: jax.Array) -> tuple[Any, ...]:
     """As cairn._nodes.describe(). Nothing is copied: JAX changes no array, and what it gives is a
     view that holds the buffer."""
     if len(array.sharding.device_set) == 1:
-        return "array", _on_host(array), True
+        return "array", _on_host(array, next(iter(array.devices()))), True
     positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
-    shards = [(positions[shard.device], _on_host(shard.data))
+    shards = [(positions[shard.device], _on_host(shard.data, shard.device))
               for shard in array.addressable_shards]
     return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
             shards)
 
 
-def _on_host(part: jax.Array) -> np.ndarray[Any, Any]:
+def _on_host(part: jax.Array, device: Any) -> np.ndarray[Any, Any]:
     """What one device holds. From an accelerator it is copied, if that can be into memory which it
     writes by itself and JAX keeps for the next time. Never by the array itself: JAX would keep the
     copy as long as that."""
-    device, = part.devices()
     if device.platform == "cpu":
         return np.asarray(part)
     pinned = [memory.kind for memory in device.addressable_memories()
@@ -100,11 +99,9 @@ def place(sharding: Any, shape: tuple[int, ...],
           shards: Sequence[tuple[int, np.ndarray]]) -> jax.Array:
     """An array of JAX from what the load read: each box once, for the first of its devices here."""
     devices = devices_of(sharding)
-    boxes = {device: str(index)
-             for device, index in sharding.addressable_devices_indices_map(shape).items()}
-    read = {boxes[devices[position]]: data for position, data in shards}
-    parts = [jax.device_put(read[box], device) for device, box in boxes.items()]
-    return jax.make_array_from_single_device_arrays(shape, sharding, parts)
+    held = sharding.addressable_devices_indices_map(shape)
+    read = {str(held[devices[position]]): data for position, data in shards}
+    return jax.make_array_from_callback(shape, sharding, lambda index: read[str(index)])
 
 
 def sharding_of(thing: Any) -> Any:
