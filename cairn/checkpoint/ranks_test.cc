@@ -283,6 +283,7 @@ TEST(Ranks, HashTogetherWhatIsAskedForAndFindWhatIsNotAsItWas) {
     SaveOptions options{.layout = std::string(round % 2 == 0 ? kZarr2Layout : kSafetensorsLayout)};
     options.chunk_bytes = 1000 + testing::below(random, 1 << 20);
     options.enable_compression = round % 4 == 0;
+    options.hash_chunks = round % 3 == 0;
     options.enable_validation = true;
     testing::TempDir dir;
     for (const auto& report :

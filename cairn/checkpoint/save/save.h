@@ -33,6 +33,10 @@ struct SaveOptions {
   /// Store a SHA-256 of each array beside the checksums that are always there; with several ranks,
   /// of those that rank 0 holds whole.
   bool enable_validation = false;
+  /// With several chunks, a digest of each, taken as it is written, instead of one that takes a
+  /// pass over memory which may change after it. save_async() sets it, so that nobody waits for a
+  /// hash; bare files have no room for it.
+  bool hash_chunks = false;
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk
   std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
   std::optional<std::int64_t> step = {};

@@ -153,6 +153,7 @@ class AsyncSave {
   // A piece larger than the staging memory could never be copied.
   SaveOptions watched_options() const {
     SaveOptions save = options_.save;
+    save.hash_chunks = true;
     save.chunk_bytes = std::min(save.chunk_bytes, runtime_->staging().limit() / 2);
     save.phase = [state = state_, user = save.phase](std::string_view phase) {
       state->enter(phase);

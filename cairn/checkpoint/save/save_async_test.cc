@@ -9,6 +9,7 @@
 
 #include "cairn/array/strided_copy.h"
 #include "cairn/async/background.h"
+#include "cairn/base/sha256.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/interposed_file_system.h"
@@ -111,6 +112,33 @@ TEST_P(AsyncSaves, DoNotCopyWhatIsLent) {
   ASSERT_TRUE(saving->wait());
   EXPECT_EQ(difference(Tree::dict({{"w", *memory}}), must(load(dir_ / "c", {}, *runtime)).tree),
             "");
+}
+
+TEST_P(AsyncSaves, LeaveTheHashingOfWhatMayChangeToTheBackground) {
+  const auto runtime = make_runtime({.staging_bytes = 16 * kMiB});
+  testing::Random random(4);
+  const Array large = testing::random_array(random, DType::kFloat32, {3000, 1700});
+  const auto memory = std::make_shared<Array>(large);
+  const Array lent =
+      must(Array::wrap(DType::kFloat32, {3000, 1700}, Buffer::lend(memory->bytes(), memory)));
+  const Tree tree = Tree::dict({{"lent", lent},
+                                {"large", large},
+                                {"one", testing::random_array(random, DType::kInt8, {7})},
+                                {"none", must(Array::zeros(DType::kInt8, {0}))}});
+  AsyncSaveOptions how = options();
+  how.save.enable_validation = true;
+  must(must(save_async({{"", tree}}, dir_ / "c", how, runtime)).wait());
+  const auto checkpoint = must(open_checkpoint(dir_ / "c", *runtime));
+  const OpenedPrefix& prefix = checkpoint.prefixes.front();
+  const auto array = [&](const std::string& name) {
+    return prefix.manifest.arrays.at(prefix.find(KeyPath({name})).value());
+  };
+  EXPECT_GT(array("large").pieces.size(), 1U);
+  EXPECT_EQ(array("large").sha256, "");
+  EXPECT_EQ(array("lent").sha256, sha256_hex(large.bytes()));
+  EXPECT_EQ(array("one").sha256.size(), 64U);
+  EXPECT_EQ(array("none").sha256, sha256_hex({}));
+  must(load(checkpoint, {.validate = true}, *runtime));
 }
 
 TEST_P(AsyncSaves, TellListenersHowTheyEndedBeforeAnybodyWhoWaits) {

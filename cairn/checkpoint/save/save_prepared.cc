@@ -100,6 +100,7 @@ class DirectorySave final : public SaveSteps {
 
   Result<void> begin() override {
     CAIRN_TRY(divide_alone(trees_));
+    leave_to_writers(trees_, options_, 1);
     CAIRN_TRY_ASSIGN(writers_, make_writers(trees_, options_, runtime_));
     CAIRN_TRY(hash_trees(trees_, Hash::kChanging, options_, runtime_));
     CAIRN_TRY_ASSIGN(made_, make_path(runtime_.file_system(), path_));
@@ -243,6 +244,16 @@ Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveO
     writers.push_back(std::move(writer));
   }
   return writers;
+}
+
+void leave_to_writers(std::vector<PreparedTree>& trees, const SaveOptions& options, int ranks) {
+  if (!options.hash_chunks) return;
+  for (PreparedTree& tree : trees) {
+    for (PlannedArray& array : tree.arrays) {
+      if (array.stored.chunk_count() == 0) continue;
+      if (ranks > 1 || !array.source->immutable()) array.work.hasher.reset();
+    }
+  }
 }
 
 Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,

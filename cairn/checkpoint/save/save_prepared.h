@@ -41,6 +41,10 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
 AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
                                int ranks);
 
+/// Leaves arrays to whoever writes their chunks, if SaveOptions::hash_chunks says so: alone, those
+/// that may change; with several ranks, which must agree and know only their own memory, all.
+void leave_to_writers(std::vector<PreparedTree>& trees, const SaveOptions& options, int ranks);
+
 /// SHA-256, if it is asked for, of the arrays that this rank hashes whole: of those that may
 /// change, which are then forgotten, or of those that may not.
 enum class Hash : std::uint8_t { kChanging, kLasting };

@@ -150,6 +150,7 @@ class JointSave final : public SaveSteps {
     std::vector<std::vector<PlannedArray>*> arrays;
     for (PreparedTree& tree : *trees_) arrays.push_back(&tree.arrays);
     CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
+    leave_to_writers(*trees_, options_, runtime_.ranks());
     CAIRN_TRY_ASSIGN(writers_, make_writers(*trees_, options_, runtime_));
     return hash_trees(*trees_, Hash::kChanging, options_, runtime_);
   }
