@@ -73,7 +73,38 @@ TEST_F(RanksFail, TogetherWhenOneHasAnotherTree) {
                                  if (rank == 2) leaves.pop_back();
                                  return tree_of(leaves, rank);
                                }),
-                 "rank 2: this rank and rank 0 do not save the same: tree and its values");
+                 "model." + leaves_.back().name + " (only there)");
+}
+
+TEST_F(RanksFail, AndNameTheLeavesThatDiffer) {
+  const auto tree_with = [](std::int64_t number, const Shape& shape, const char* last) {
+    return Tree::dict({{"a", Value(Integer(number))},
+                       {"b", Tree(must(Array::zeros(DType::kInt8, shape)))},
+                       {"c", Value(true)},
+                       {last, Value(true)}});
+  };
+  expect_failure(save_by_ranks(4, path_,
+                               [&](int rank) {
+                                 return rank == 1 ? tree_with(2, {3}, "d") : tree_with(1, {4}, "e");
+                               }),
+                 ": model.a (\"2\" here, \"1\" there), model.b (int8 (3,) here, int8 (4,) there), "
+                 "model.d (only "
+                 "here), model.e (only there)");
+}
+
+TEST_F(RanksFail, TogetherWhenOneHasNothingToSave) {
+  const Error refusal(Code::kInvalidArgument, "x/y", "there is nothing here");
+  for (const int culprit : {0, 3}) {
+    expect_failure(testing::by_rank(4,
+                                    [&](coord::Coordinator& coordinator) {
+                                      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+                                      SaveOptions options;
+                                      if (coordinator.rank() == culprit) options.refusal = refusal;
+                                      return save_tree(tree_of(leaves_, coordinator.rank()), path_,
+                                                       options, runtime, "model");
+                                    }),
+                   "rank " + std::to_string(culprit) + ": there is nothing here");
+  }
 }
 
 TEST_F(RanksFail, TogetherWhenOneHasNoMemoryOfItsPart) {

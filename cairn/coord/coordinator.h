@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `Coordinator`: the processes of a job agree, in the foreground. `open.h` makes one from the
-// environment; `in_process.h`, `rendezvous.h` and `mpi/mpi_coordinator.h` are the ways to meet.
+// environment; `in_process.h`, `rendezvous.h`, `board.h` and `mpi/mpi_coordinator.h` are the ways
+// to meet.
 //
 // The commit of a save needs none of this: in the background ranks meet in the storage.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +29,10 @@ struct Place {
 constexpr int kMaxRanks = 1 << 16;
 constexpr std::size_t kMaxPhase = 200;
 constexpr std::size_t kMaxPayload = 16u << 20;
+
+/// Asked while a call waits, in its thread: true ends the call as a failure of this rank, of which
+/// the others are told. Empty: never.
+using Interrupted = std::function<bool()>;
 
 /// One rank's end. Every rank makes the same calls in the same order, with the same phase: a short
 /// text that names what the job is doing ("save 100"), for messages and as a check. Every call

@@ -52,8 +52,10 @@ Result<Buffer> immutable_copy(ByteSpan bytes) {
 
 class Meeting final : public Coordinator {
  public:
-  explicit Meeting(std::unique_ptr<Channel> channel)
-      : channel_(std::move(channel)), place_(channel_->place()) {}
+  Meeting(std::unique_ptr<Channel> channel, Interrupted interrupted)
+      : channel_(std::move(channel)),
+        interrupted_(std::move(interrupted)),
+        place_(channel_->place()) {}
 
   int rank() const override { return place_.rank; }
   int count() const override { return place_.count; }
@@ -94,6 +96,7 @@ class Meeting final : public Coordinator {
   void wait(nanoseconds& span, Deadline deadline);
 
   const std::unique_ptr<Channel> channel_;
+  const Interrupted interrupted_;
   const Place place_;
   std::uint64_t calls_ = 0;
   std::string seen_;     ///< phase of the last call that all ranks were in
@@ -205,6 +208,8 @@ Result<std::optional<Message>> Meeting::await_verdict(std::uint64_t call, Deadli
 
 // What is worth a retry counts as nothing yet, but is remembered.
 Result<std::vector<Received>> Meeting::receive(std::uint64_t call, std::span<const int> from) {
+  if (interrupted_ && interrupted_())
+    return Error(Code::kCancelled, "coord/interrupted", "it was interrupted");
   auto received = channel_->receive(call, from);
   trouble_.clear();
   if (received || received.error().code() != Code::kUnavailable) return received;
@@ -258,8 +263,9 @@ Result<void> check_place(Place place) {
                            place.rank, place.count, kMaxRanks));
 }
 
-std::unique_ptr<Coordinator> make_coordinator(std::unique_ptr<Channel> channel) {
-  return std::make_unique<Meeting>(std::move(channel));
+std::unique_ptr<Coordinator> make_coordinator(std::unique_ptr<Channel> channel,
+                                              Interrupted interrupted) {
+  return std::make_unique<Meeting>(std::move(channel), std::move(interrupted));
 }
 
 }  // namespace cairn::coord

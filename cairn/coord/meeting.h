@@ -23,6 +23,7 @@ namespace cairn::coord {
 Result<void> check_place(Place place);
 
 /// REQUIRES: check_place(channel->place()).
-std::unique_ptr<Coordinator> make_coordinator(std::unique_ptr<Channel> channel);
+std::unique_ptr<Coordinator> make_coordinator(std::unique_ptr<Channel> channel,
+                                              Interrupted interrupted = {});
 
 }  // namespace cairn::coord

@@ -94,7 +94,7 @@ Result<std::unique_ptr<Coordinator>> open_coordinator(const OpenCoordinatorOptio
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.rendezvous));
   CAIRN_TRY_ASSIGN(auto store, storage::open_store(uri, {.create = true}));
   Clock& clock = options.clock != nullptr ? *options.clock : system_clock();
-  return open_rendezvous(std::move(store), *place, clock);
+  return open_rendezvous(std::move(store), *place, clock, options.interrupted);
 }
 
 }  // namespace cairn::coord

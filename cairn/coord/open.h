@@ -30,7 +30,8 @@ struct OpenCoordinatorOptions {
   /// Where no launcher has been: this process is alone, whatever the rendezvous. Otherwise that is
   /// an error, because many that were started wrongly would each believe so.
   bool may_be_alone = false;
-  Clock* clock = nullptr;  ///< null: the machine's
+  Clock* clock = nullptr;        ///< null: the machine's
+  Interrupted interrupted = {};  ///< of the calls
 };
 
 /// `failed_precondition` (coord/no-rank): there is a rendezvous, nothing says which rank this is,

@@ -314,13 +314,14 @@ Result<Received> RendezvousChannel::take(int from, Found found) {
 }  // namespace
 
 Result<std::unique_ptr<Coordinator>> open_rendezvous(std::shared_ptr<storage::Store> store,
-                                                     Place place, Clock& clock) {
+                                                     Place place, Clock& clock,
+                                                     Interrupted interrupted) {
   CAIRN_TRY(check_place(place));
   CAIRN_TRY_ASSIGN(std::string word, draw_word());
   auto channel =
       std::make_unique<RendezvousChannel>(std::move(store), place, clock, std::move(word));
   CAIRN_TRY(place.rank == 0 ? channel->take_over() : channel->look_around());
-  return make_coordinator(std::move(channel));
+  return make_coordinator(std::move(channel), std::move(interrupted));
 }
 
 }  // namespace cairn::coord

@@ -34,6 +34,7 @@ namespace cairn::coord {
 /// is none of ours), otherwise as the store says. In a call, `cancelled` (coord/rank-failed) tells
 /// also of a job that was taken over, and of a rank that was started anew or twice.
 Result<std::unique_ptr<Coordinator>> open_rendezvous(std::shared_ptr<storage::Store> store,
-                                                     Place place, Clock& clock = system_clock());
+                                                     Place place, Clock& clock = system_clock(),
+                                                     Interrupted interrupted = {});
 
 }  // namespace cairn::coord

@@ -29,7 +29,7 @@ class Opened {
  public:
   explicit Opened(const std::string& path)
       : checkpoint_(std::make_shared<const Checkpoint>(
-            apart([path, where = runtime()] { return open_checkpoint(path, *where); }))) {}
+            apart([path, where = own_runtime()] { return open_checkpoint(path, *where); }))) {}
 
   const Checkpoint& operator*() const { return *checkpoint_; }
   std::shared_ptr<const Checkpoint> shared() const { return checkpoint_; }
@@ -96,14 +96,14 @@ nb::object read_box(const Opened& opened, std::size_t prefix, std::size_t array,
     box.begin.push_back(begin);
     box.end.push_back(end);
   }
-  return to_numpy(apart([shared = opened.shared(), prefix, array, box, where = runtime()] {
+  return to_numpy(apart([shared = opened.shared(), prefix, array, box, where = own_runtime()] {
     return load_box(shared->prefixes.at(prefix), array, box, *where);
   }));
 }
 
 nb::dict verified(const Opened& opened, const Prefix& prefix, const nb::object& progress) {
   const VerifyReport report =
-      apart([shared = opened.shared(), where = runtime(),
+      apart([shared = opened.shared(), where = own_runtime(),
              options = VerifyOptions{.prefix = prefix, .progress = progress_of(progress)}] {
         return verify(*shared, options, *where);
       });
@@ -124,7 +124,7 @@ nb::dict verified(const Opened& opened, const Prefix& prefix, const nb::object& 
 nb::dict compared(const Opened& first, const Opened& second, const Prefix& prefix,
                   const nb::object& progress) {
   const DiffReport report =
-      apart([a = first.shared(), b = second.shared(), where = runtime(),
+      apart([a = first.shared(), b = second.shared(), where = own_runtime(),
              options = DiffOptions{.prefix = prefix, .progress = progress_of(progress)}] {
         return diff(*a, *b, options, *where);
       });
@@ -145,7 +145,7 @@ nb::dict compared(const Opened& first, const Opened& second, const Prefix& prefi
 nb::list run_entries(const std::string& base) {
   nb::list entries;
   for (const RunEntry& entry :
-       apart([base, where = runtime()] { return list_run(base, *where); })) {
+       apart([base, where = own_runtime()] { return list_run(base, *where); })) {
     entries.append(nb::make_tuple(entry.path, entry.name, entry.step, entry.timestamp,
                                   entry.is_temporary, entry.torn, entry.pinned, entry.problem));
   }
@@ -153,7 +153,7 @@ nb::list run_entries(const std::string& base) {
 }
 
 Prefix latest_in(const std::string& base) {
-  return apart([base, where = runtime()] { return find_latest_checkpoint(base, *where); });
+  return apart([base, where = own_runtime()] { return find_latest_checkpoint(base, *where); });
 }
 
 }  // namespace

@@ -87,6 +87,11 @@ void Errands::finish() {
   changed_.notify_all();
 }
 
+bool Errands::abandoned() {
+  MutexLock lock(mutex_);
+  return abandoned_;
+}
+
 void Errands::attend() {
   for (;;) {
     const std::function<void()>* errand = nullptr;
@@ -129,6 +134,11 @@ Result<void> in_caller(const std::function<void()>& errand) {
   if (!Py_IsInitialized()) return {};
   nb::gil_scoped_acquire acquire;
   return done_here(errand, nullptr);
+}
+
+bool caller_is_gone() {
+  Errands* const caller = callers().find();
+  return caller != nullptr && caller->abandoned();
 }
 
 std::shared_ptr<const void> keep(nb::object object) {

@@ -64,6 +64,8 @@ class Errands {
   Result<void> have_done(const std::function<void()>& errand);
   /// Aside: there will be none any more.
   void finish();
+  /// Aside: nobody waits any longer.
+  bool abandoned();
 
   /// Here, with Python: does errands until there will be none. Throws what a signal handler raised:
   /// KeyboardInterrupt after Ctrl-C; the work goes on, and its errands are refused.
@@ -96,6 +98,9 @@ class ErrandScope {
 /// there is none. An exception of Python becomes `internal` (python/callback), and apart() throws
 /// it again; a Failure becomes its error.
 Result<void> in_caller(const std::function<void()>& errand);
+
+/// Has whoever waited in apart() for this thread been interrupted?
+bool caller_is_gone();
 
 /// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
 /// all that it needs.

@@ -70,7 +70,7 @@ std::optional<std::uint64_t> array_nbytes(const std::string& dtype, const Shape&
 }
 
 void wait_for_saves_at(const std::string& path) {
-  apart([path, where = runtime()]() -> Result<bool> {
+  apart([path, where = own_runtime()]() -> Result<bool> {
     wait_for_saves(path, where->rank());
     return true;
   });

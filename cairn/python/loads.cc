@@ -64,17 +64,19 @@ ShardingChooser chooser_of(const nb::object& function) {
 }
 
 LoadOptions options_of(const LoadCall& call) {
-  return {.prefix = call.prefix,
-          .keys = paths_of(call.keys),
-          .dtype = parse_dtype_argument(call.dtype),
-          .choose_shardings = chooser_of(call.choose),
-          .strict_shapes = call.strict_shapes,
-          .like_dtypes = call.like_dtypes,
-          .fill = call.fill,
-          .chunk_size = call.chunk_size,
-          .use_async = call.use_async,
-          .validate = call.validate,
-          .progress = progress_of(call.progress)};
+  LoadOptions options{.prefix = call.prefix,
+                      .keys = paths_of(call.keys),
+                      .dtype = parse_dtype_argument(call.dtype),
+                      .choose_shardings = chooser_of(call.choose),
+                      .strict_shapes = call.strict_shapes,
+                      .like_dtypes = call.like_dtypes,
+                      .fill = call.fill,
+                      .chunk_size = call.chunk_size,
+                      .use_async = call.use_async,
+                      .validate = call.validate,
+                      .progress = progress_of(call.progress)};
+  if (call.timeout) options.timeout = span_of(*call.timeout);
+  return options;
 }
 
 Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
@@ -112,8 +114,8 @@ void bind_loads(nb::module_& module) {
           [](LoadCall* self, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
              nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
              std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
-             bool is_nested, std::size_t chunk_size, bool use_async, nb::object progress,
-             bool fill) {
+             bool is_nested, std::size_t chunk_size, bool use_async, std::optional<double> timeout,
+             nb::object progress, bool fill) {
             new (self) LoadCall{std::move(prefix),
                                 std::move(keys),
                                 std::move(dtype),
@@ -127,6 +129,7 @@ void bind_loads(nb::module_& module) {
                                 is_nested,
                                 chunk_size,
                                 use_async,
+                                timeout,
                                 std::move(progress),
                                 fill};
           },
@@ -136,8 +139,8 @@ void bind_loads(nb::module_& module) {
           nb::arg("validate") = false,
           nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
           nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
-          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("progress") = nb::none(),
-          nb::arg("fill") = false);
+          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("timeout") = nb::none(),
+          nb::arg("progress") = nb::none(), nb::arg("fill") = false);
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

@@ -36,6 +36,7 @@ struct LoadCall {
   bool nested = false;            ///< dicts with texts as keys, whatever was saved
   std::size_t chunk_size = 0;
   bool use_async = true;
+  std::optional<double> timeout = {};
   nb::object progress = nb::none();
   bool fill = false;  ///< into the memory of `like`
 };

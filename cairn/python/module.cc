@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   namespace python = cairn::python;
   python::translate_failures();
   python::bind_runtime(module);
+  python::bind_coordinators(module);
   python::bind_shardings(module);
   python::bind_saves(module);
   python::bind_loads(module);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/python/runtime.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <nanobind/stl/string.h>
@@ -9,6 +10,7 @@
 #include "cairn/async/background.h"
 #include "cairn/async/mutex.h"
 #include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/python/coordinators.h"
 #include "cairn/python/failure.h"
 
 namespace cairn::python {
@@ -34,9 +36,27 @@ void log_to_python(const LogEntry& entry) {
 /// Never destroyed: saves in flight stand on it until the process ends.
 struct Place {
   Mutex mutex;
-  std::shared_ptr<Runtime> runtime CAIRN_GUARDED_BY(mutex);
+  std::shared_ptr<Runtime> alone CAIRN_GUARDED_BY(mutex);
+  std::shared_ptr<Runtime> together CAIRN_GUARDED_BY(mutex);  ///< null: nobody else is known
 };
 Place* place = new Place;
+
+std::shared_ptr<Runtime> make_runtime(std::shared_ptr<coord::Coordinator> coordinator) {
+  struct Job {
+    std::shared_ptr<coord::Coordinator> coordinator;
+    Runtime runtime;
+  };
+  coord::Coordinator* const it = coordinator.get();
+  const std::shared_ptr<Job> job(
+      new Job{std::move(coordinator), Runtime({.coordinator = it, .log = log_to_python})});
+  return {job, &job->runtime};
+}
+
+std::shared_ptr<Runtime> present(Place& here) CAIRN_REQUIRES(here.mutex) {
+  if (here.together) return here.together;
+  if (!here.alone) here.alone = make_runtime(nullptr);
+  return here.alone;
+}
 
 /// In the child of a fork: the threads of the parent's runtime are not here.
 void forget_runtime() { place = new Place; }
@@ -44,10 +64,20 @@ void forget_runtime() { place = new Place; }
 }  // namespace
 
 std::shared_ptr<Runtime> runtime() {
+  const nb::object chosen = nb::module_::import_("cairn._ranks").attr("chosen")();
+  const auto coordinator = chosen.is_none() ? nullptr : coordinator_of(chosen);
   MutexLock lock(place->mutex);
-  if (!place->runtime)
-    place->runtime = std::make_shared<Runtime>(RuntimeOptions{.log = log_to_python});
-  return place->runtime;
+  if (!coordinator) {
+    place->together = nullptr;
+  } else if (!place->together || place->together->coordinator() != coordinator.get()) {
+    place->together = make_runtime(coordinator);
+  }
+  return present(*place);
+}
+
+std::shared_ptr<Runtime> own_runtime() {
+  MutexLock lock(place->mutex);
+  return present(*place);
 }
 
 Json json_of(const std::string& text) {
@@ -55,6 +85,12 @@ Json json_of(const std::string& text) {
   auto parsed = parse_json(text);
   if (parsed) return *std::move(parsed);
   throw Failure(Error(Code::kInvalidArgument, "python/json", parsed.error().to_string()));
+}
+
+std::chrono::nanoseconds span_of(double seconds) {
+  constexpr double kMost = 1e9;  // some thirty years
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::clamp(seconds, 0.0, kMost)));
 }
 
 ProgressSink progress_of(const nb::object& function) {

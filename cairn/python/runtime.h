@@ -2,6 +2,7 @@
 // The one runtime of the Python process, and what calls from Python have in common.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,11 +17,18 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// Made on first use; it speaks through Python's logger "cairn".
+/// For what the ranks of a job do together: with the coordinator that cairn._ranks has chosen. It
+/// speaks through Python's logger "cairn". Throws what cairn._ranks.chosen() raises.
 std::shared_ptr<Runtime> runtime();
+/// For what this process does by itself: the same, or if nobody has asked for that yet, one without
+/// a coordinator. Chooses nothing.
+std::shared_ptr<Runtime> own_runtime();
 
 /// The text of an object; null for "". Throws `invalid_argument` (python/json).
 Json json_of(const std::string& text);
+
+/// Seconds as Python counts them; more than the machine can count is as much as it can.
+std::chrono::nanoseconds span_of(double seconds);
 
 /// Calls a Python function (done, total), from any thread; empty for None. What the function raises
 /// is reported as Python reports what it cannot raise.
@@ -31,6 +39,7 @@ ProgressSink progress_of(const nb::object& function);
 Result<void> call_back(const std::shared_ptr<const void>& function);
 
 void bind_runtime(nb::module_& module);
+void bind_coordinators(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_helpers(nb::module_& module);
 

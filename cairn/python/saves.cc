@@ -33,6 +33,7 @@ struct SaveCall {
   std::optional<std::uint64_t> shard_size;
   bool write_index = true;
   nb::object committed;
+  std::optional<double> timeout = {};
   nb::object progress;
 };
 
@@ -48,16 +49,33 @@ SaveOptions options_of(const SaveCall& call) {
   if (call.chunk_bytes) options.chunk_bytes = *call.chunk_bytes;
   if (call.shard_size) options.shard_size = *call.shard_size;
   options.write_index = call.write_index;
+  if (call.timeout) options.timeout = span_of(*call.timeout);
   options.progress = progress_of(call.progress);
   return options;
+}
+
+/// What is saved. Of several ranks, one that cannot tell what tells the others so, with the save.
+std::vector<NamedTree> trees_of(const SaveCall& call, SaveOptions& options, const Runtime& where) {
+  try {
+    if (call.write_index && call.layout == kZarr2Layout && where.rank() == 0)
+      options.structures = structures_of(call.trees, call.extras);
+    return to_trees(call.trees);
+  } catch (const Failure& failure) {
+    if (where.ranks() == 1) throw;
+    options.refusal = failure.error();
+  } catch (const nb::python_error& raised) {
+    if (where.ranks() == 1 || !raised.matches(PyExc_Exception)) throw;
+    options.refusal = Error(Code::kInvalidArgument, "python/unsupported-leaf",
+                            "a leaf raised " + nb::cast<std::string>(nb::repr(raised.value())));
+  }
+  return {};
 }
 
 SaveHandle begin_save(const SaveCall& call) {
   AsyncSaveOptions options{.save = options_of(call), .committed = after_commit(call.committed)};
   const auto where = runtime();
-  if (call.write_index && call.layout == kZarr2Layout && where->rank() == 0)
-    options.save.structures = structures_of(call.trees, call.extras);
-  return begin_apart([trees = to_trees(call.trees), path = call.path, options = std::move(options),
+  auto trees = trees_of(call, options.save, *where);
+  return begin_apart([trees = std::move(trees), path = call.path, options = std::move(options),
                       where](const CommitGuard& guard) {
     AsyncSaveOptions guarded = options;
     guarded.save.guard = guard;
@@ -75,10 +93,7 @@ nb::dict report_of(const SaveReport& report) {
 }
 
 nb::object wait_for(const SaveHandle& handle, std::optional<double> seconds) {
-  const Deadline deadline = seconds
-                                ? Deadline::in(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                      std::chrono::duration<double>(*seconds)))
-                                : Deadline::never();
+  const Deadline deadline = seconds ? Deadline::in(span_of(*seconds)) : Deadline::never();
   std::optional<Result<SaveReport>> result;
   wait_until([&] {
     const Deadline moment = Deadline::in(kMoment);
@@ -126,16 +141,18 @@ void bind_saves(nb::module_& module) {
       [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,
          bool validate, std::optional<std::int64_t> step, std::string metadata, std::string extras,
          std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
-         bool write_index, nb::object committed, nb::object progress) {
+         bool write_index, nb::object committed, std::optional<double> timeout,
+         nb::object progress) {
         return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
                            std::move(dtype), validate, step, std::move(metadata), std::move(extras),
-                           chunk_bytes, shard_size, write_index, std::move(committed),
+                           chunk_bytes, shard_size, write_index, std::move(committed), timeout,
                            std::move(progress)});
       },
       nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
       nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
       nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
-      nb::arg("write_index") = true, nb::arg("committed") = nb::none(), nb::arg("progress").none());
+      nb::arg("write_index") = true, nb::arg("committed") = nb::none(),
+      nb::arg("timeout") = nb::none(), nb::arg("progress").none());
 }
 
 }  // namespace cairn::python

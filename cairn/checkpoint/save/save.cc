@@ -47,6 +47,7 @@ Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
 Result<std::vector<PreparedTree>> prepare_all(const std::vector<NamedTree>& trees,
                                               const std::string& path, const SaveOptions& options,
                                               Runtime& runtime) {
+  if (options.refusal) return *options.refusal;
   CAIRN_TRY(check_path(path, trees.size()));
   std::vector<PreparedTree> prepared;
   for (const NamedTree& tree : trees) {

@@ -56,6 +56,8 @@ struct SaveOptions {
   /// With several ranks: longest time from when all have come to the decision, and before that for
   /// the last to come. Whoever is late then fails the save on all of them, by name.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
+  /// Why this rank has nothing to save after all: the save fails with it, on all ranks.
+  std::optional<Error> refusal = {};
   ProgressSink progress = {};  ///< of what this rank writes
   PhaseSink phase = {};
   /// Held from before the decision until all is in place; its error refuses the save. With several

@@ -13,6 +13,7 @@
 #include "cairn/checkpoint/commit/rank_files.h"
 #include "cairn/checkpoint/commit/told_error.h"
 #include "cairn/checkpoint/save/divide_work.h"
+#include "cairn/checkpoint/save/leaf_lists.h"
 #include "cairn/checkpoint/save/tree_fingerprint.h"
 
 namespace cairn::inline checkpoint {
@@ -69,13 +70,13 @@ class JointSave final : public SaveSteps {
     std::optional<TreeFingerprint> mine;
     if (trees_) mine = TreeFingerprint::of(*trees_, options_);
     CAIRN_TRY_ASSIGN(const Opening opening, open(mine));
-    CAIRN_TRY(join(opening));
+    const auto ready_to_go = check(mine, opening);
+    CAIRN_TRY(join(opening, ready_to_go));
     // All are here: from now on their clocks run together.
     deadline_ = Deadline::in(options_.timeout, runtime_.clock());
     report_.path = directory_;
     report_.attempt = opening.attempt;
-    auto ready = check(mine, opening);
-    if (ready) ready = prepare();
+    const auto ready = ready_to_go ? prepare() : ready_to_go;
     return ready ? ready : fail(ready.error());
   }
 
@@ -97,14 +98,21 @@ class JointSave final : public SaveSteps {
     return parse_opening(as_text(heard.bytes()));
   }
 
-  // Each says whether it came in: one that cannot has no other way to tell.
-  Result<void> join(const Opening& opening) {
+  // Each says whether it came in: one that cannot has no other way to tell. One that saves
+  // something else adds what, for rank 0 to say where they differ.
+  Result<void> join(const Opening& opening, const Result<void>& same) {
     const AttemptRank::Options place{.dest = opening.directory,
                                      .attempt = opening.attempt,
                                      .rank = runtime_.rank(),
                                      .ranks = runtime_.ranks()};
     auto joined = AttemptRank::join(runtime_.file_system(), runtime_.clock(), place);
-    const std::string mine = joined ? "" : dump_json(error_to_json(joined.error()));
+    std::string mine;
+    if (!joined) {
+      mine = dump_json(error_to_json(joined.error()));
+    } else if (!same && trees_) {
+      mine = dump_json(
+          Json::Object{{"failure", error_to_json(same.error())}, {"leaves", list_leaves(*trees_)}});
+    }
     CAIRN_TRY_ASSIGN(const auto said,
                      runtime_.coordinator()->gather(as_bytes(mine), phase_, deadline_));
     if (!joined && runtime_.rank() == 0) {
@@ -114,11 +122,23 @@ class JointSave final : public SaveSteps {
     if (!joined) return std::move(joined).error();
     rank_ = *std::move(joined);
     for (std::size_t rank = 0; rank < said.size(); ++rank) {
-      const auto json = parse_json(as_text(said[rank].bytes()), {});
-      const auto error = json ? error_from_json(*json) : std::nullopt;
+      const auto error = complaint_of(as_text(said[rank].bytes()));
       if (error) return rank_->abandon(Error(*error).in(fmt::format("rank {}", rank)));
     }
     return {};
+  }
+
+  // What a rank said in join(), as an error.
+  std::optional<Error> complaint_of(std::string_view said) const {
+    const auto json = parse_json(said, {});
+    const Json* leaves = json ? json->find("leaves") : nullptr;
+    if (leaves == nullptr || leaves->text() == nullptr)
+      return json ? error_from_json(*json) : std::nullopt;
+    const auto error = error_from_json(*json->find("failure"));
+    const std::string named = trees_ ? name_differences(*leaves->text(), list_leaves(*trees_)) : "";
+    if (!error || named.empty()) return error;
+    return Error(Code::kFailedPrecondition, "save/ranks-disagree",
+                 fmt::format("{}: {}", error->message(), named));
   }
 
   Result<Opening> found(const std::optional<TreeFingerprint>& mine) {

@@ -16,7 +16,7 @@ from __future__ import annotations
 import atexit
 import os
 
-from cairn import _core, _exit
+from cairn import _core, _exit, _ranks
 from cairn._core import SaveHandle
 from cairn._errors import (
     AlreadyExistsError,
@@ -36,16 +36,19 @@ from cairn._errors import (
 )
 from cairn._front import diff, load, ls, save, save_async, verify
 from cairn._opened import Checkpoint, Leaf, open
+from cairn._ranks import Ranks, coordinate
 
 __version__: str = _core.__version__
 
 # Saves go on when the program ends; the interpreter waits for them while it is whole.
 atexit.register(_exit.finish)
 os.register_at_fork(after_in_child=_core.forget_runtime)
+os.register_at_fork(after_in_child=_ranks.after_fork)
 
 __all__ = [
     "AlreadyExistsError", "CancelledError", "Checkpoint", "CorruptError", "DeadlineError", "Error",
     "InvalidArgumentError", "Leaf", "MismatchError", "MissingKeyError", "MissingPrefixError",
-    "NotFoundError", "PermissionDeniedError", "ResourceError", "SaveHandle", "UnavailableError",
-    "UnsupportedError", "diff", "load", "ls", "open", "save", "save_async", "verify",
+    "NotFoundError", "PermissionDeniedError", "Ranks", "ResourceError", "SaveHandle",
+    "UnavailableError", "UnsupportedError", "coordinate", "diff", "load", "ls", "open", "save",
+    "save_async", "verify",
 ]

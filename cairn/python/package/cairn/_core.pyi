@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the compiled part of the package offers to the Python part.
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 __version__: str
 
@@ -26,6 +26,23 @@ def derive_base_prefix_from_path(path: str, /) -> str: ...
 def array_nbytes(dtype: str, shape: Sequence[int]) -> int | None: ...
 def estimate_available_memory() -> int: ...
 def wait_for_saves(path: str) -> None: ...
+
+class _Board(Protocol):
+    any_thread: bool
+    def put(self, key: str, value: bytes, /) -> None: ...
+    def find(self, key: str, /) -> bytes | None: ...
+    def remove(self, key: str, /) -> None: ...
+    def settled(self) -> bool: ...
+
+class Coordinator:
+    @property
+    def rank(self) -> int: ...
+    @property
+    def count(self) -> int: ...
+    @staticmethod
+    def on_board(board: _Board, rank: int, count: int) -> Coordinator: ...
+    @staticmethod
+    def in_directory(directory: str, place: tuple[int, int] | None) -> Coordinator: ...
 
 class Mesh:
     def __init__(self, axes: Sequence[tuple[str, int]], devices: Sequence[tuple[int, int]],
@@ -74,7 +91,7 @@ class Opened:
 def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, layout: str, compress: bool,
                dtype: Any, validate: bool, step: int | None, metadata: str, extras: str,
                chunk_bytes: int | None, shard_size: int | None, write_index: bool = True,
-               committed: Callable[[], object] | None = None,
+               committed: Callable[[], object] | None = None, timeout: float | None = None,
                progress: _Progress) -> SaveHandle: ...
 
 class LoadRequest:
@@ -89,7 +106,7 @@ class LoadRequest:
                  choose: Callable[[str, str, list[tuple[Any, ...]]],
                                   Sequence[Sharding | None]] | None = None,
                  place: Callable[..., Any] | None = None, nested: bool = False,
-                 chunk_size: int = 0, use_async: bool = True,
+                 chunk_size: int = 0, use_async: bool = True, timeout: float | None = None,
                  progress: _Progress = None, fill: bool = False) -> None: ...
 
 def load(path: str, request: LoadRequest) -> tuple[Any, str, str, dict[str, Any]]: ...

@@ -25,7 +25,8 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
                compress: bool = False, dtype: Any = None, validate: bool = False,
                step: int | None = None, metadata: Mapping[str, Any] | None = None,
                extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
-               shard_size: int | None = None, progress: Progress = None) -> _core.SaveHandle:
+               shard_size: int | None = None, timeout: float | None = None,
+               progress: Progress = None) -> _core.SaveHandle:
     """Begins to save a tree and returns when its arrays may be changed again.
 
     What is in the arrays at the call is what is saved. The handle has `wait()`, `done()`, `phase`
@@ -45,12 +46,14 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         step: the step of the training.
         metadata, extras: anything that JSON can hold.
         chunk_bytes, shard_size: the largest zarr2 chunk and the largest safetensors part.
+        timeout: with several processes, the seconds after which whoever is late fails the save on
+            all of them, by name; half an hour if it is not given.
         progress: True draws a bar; a function gets the bytes done and in all.
     """
     return _core.begin_save([(prefix, tree)], os.fspath(path), layout=layout, compress=compress,
                             dtype=dtype, validate=validate, step=step,
                             metadata=_json(metadata), extras=_json(extras),
-                            chunk_bytes=chunk_bytes, shard_size=shard_size,
+                            chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
                             progress=progress_sink(progress, "saving"))
 
 
@@ -71,7 +74,8 @@ def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
 def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any = None,
          keys: Sequence[Key] = (), prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
-         allow_pickle: bool = False, progress: Progress = None) -> Any:
+         allow_pickle: bool = False, timeout: float | None = None,
+         progress: Progress = None) -> Any:
     """Loads a tree, or the leaves and subtrees that `keys` name.
 
     Args:
@@ -95,6 +99,8 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         allow_pickle: unpickles the structure and the values of a tree that the reference system
             saved, which lets whoever wrote them run anything. Otherwise they are read without
             executing them, and the log says which containers came back as plain ones.
+        timeout: with several processes, the seconds until all of them are done; two hours if it is
+            not given.
         progress: True draws a bar; a function gets the bytes done and in all.
 
     Raises:
@@ -111,7 +117,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=shaped_like,
         strict_shapes=strict_shapes, like_dtypes=True, validate=validate,
         choose=placements.choose, place=placements.place if out is None else filled(out),
-        progress=progress_sink(progress, "loading"), fill=out is not None))
+        timeout=timeout, progress=progress_sink(progress, "loading"), fill=out is not None))
     if shaped_like is not None:
         return like(shaped_like, tree)
     if keys or not report["foreign"]:

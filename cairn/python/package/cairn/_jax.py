@@ -11,7 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from cairn import _core
+from cairn import _core, _ranks
+from cairn._errors import error_of
 
 
 def problem_of(array: jax.Array) -> str:
@@ -23,8 +24,10 @@ def problem_of(array: jax.Array) -> str:
 
 def describe_array(array: jax.Array) -> tuple[Any, ...]:
     """As cairn._nodes.describe(). Nothing is copied: JAX changes no array, and what it gives is a
-    view that holds the buffer."""
-    if len(array.sharding.device_set) == 1:
+    view that holds the buffer. Of several ranks, an array that lies on this one's devices alone is
+    like one of NumPy: the others have their own, and rank 0's counts."""
+    if array.is_fully_addressable and (len(array.sharding.device_set) == 1 or
+                                       _ranks.place().count > 1):
         return "array", _on_host(array, next(iter(array.devices()))), True
     positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
     shards = [(positions[shard.device], _on_host(shard.data, shard.device))
@@ -88,11 +91,13 @@ def devices_of(sharding: Any) -> Sequence[Any]:
 
 def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     if isinstance(sharding, jax.sharding.NamedSharding):
-        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh), spec_entries(sharding.spec))
+        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh, _ranks.place()),
+                                      spec_entries(sharding.spec))
     devices = devices_of(sharding)
     held = sharding.devices_indices_map(shape)
     boxes = [_box(held[device], shape) for device in devices]
-    return _core.Sharding.of_boxes(shape, boxes, [_device(device) for device in devices])
+    ranks = _ranks.place()
+    return _core.Sharding.of_boxes(shape, boxes, [_device(device, ranks) for device in devices])
 
 
 def place(sharding: Any, shape: tuple[int, ...],
@@ -124,13 +129,20 @@ def wanted_sharding(leaf: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=16)
-def _core_mesh(mesh: jax.sharding.Mesh) -> _core.Mesh:
+def _core_mesh(mesh: jax.sharding.Mesh, ranks: _ranks.Ranks) -> _core.Mesh:
     return _core.Mesh(list(zip(mesh.axis_names, mesh.devices.shape)),
-                      [_device(device) for device in mesh.devices.flat])
+                      [_device(device, ranks) for device in mesh.devices.flat])
 
 
-def _device(device: Any) -> tuple[int, int]:
-    return device.id, device.process_index
+def _device(device: Any, ranks: _ranks.Ranks) -> tuple[int, int]:
+    """Its id and whose it is."""
+    if ranks.by == "jax":
+        return device.id, device.process_index
+    if device.process_index == jax.process_index():
+        return device.id, ranks.rank
+    raise error_of("failed_precondition", "python/other-ranks", "",
+                   f"an array lies on devices of several processes of JAX, and this one saves and "
+                   f"loads by '{ranks.by}'; call cairn.coordinate('jax') on every rank")
 
 
 def spec_entries(spec: Any) -> list[list[str]]:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a job in Python, told what to do one line of JSON at a time, or by arguments.
+
+    rank_program.py jax PORT RANK COUNT     of jax.distributed, with two devices for each process
+    rank_program.py torch PORT RANK COUNT   of torch.distributed
+    rank_program.py rendezvous DIRECTORY RANK COUNT
+    rank_program.py alone DEVICES
+    mpirun ... rank_program.py mpi ORDER...
+
+An order is what to `do` and the arguments of that function below. An answer is what it returns, or
+an `error` with its text and reason.
+"""
+
+import dataclasses
+import json
+import os
+import signal
+import sys
+import threading
+
+import numpy as np
+
+LONG = 60
+SHAPES = {"rows": (16, 6), "columns": (5, 16), "both": (8, 16), "turned": (16, 8), "all": (3, 4)}
+
+
+def whole(key, step):
+    shape = SHAPES[key]
+    array = np.arange(step, step + np.prod(shape), dtype=np.int32).reshape(shape)
+    return array.astype(np.float32) / 7 if key == "both" else array
+
+
+def plain(step):
+    return {"count": np.arange(5) + step, "step": step, "name": "run", "list": [1, 2.5, None]}
+
+
+def on_mesh():
+    """Every device of the job, the second axis inside of a process; and how leaves lie on it."""
+    import jax
+    from jax.sharding import Mesh, NamedSharding, PartitionSpec
+    mesh = Mesh(np.array(jax.devices()).reshape(-1, 2), ("x", "y"))
+    specs = {"rows": ("x",), "columns": (None, ("x", "y")), "both": ("x", "y"),
+             "turned": ("y", "x"), "all": ()}
+    return {key: NamedSharding(mesh, PartitionSpec(*spec)) for key, spec in specs.items()}
+
+
+class Rank:
+    def __init__(self, rank, with_jax):
+        self.rank = rank
+        self.with_jax = with_jax
+
+    def state(self, step):
+        if not self.with_jax:
+            return {**plain(step), **{key: whole(key, step) for key in SHAPES}}
+        import jax
+        arrays = {key: jax.make_array_from_callback(SHAPES[key], sharding,
+                                                    lambda index, key=key: whole(key, step)[index])
+                  for key, sharding in on_mesh().items()}
+        return {**plain(step), **arrays, "here": jax.numpy.arange(4.0) + step}
+
+    def save(self, path, step, seconds=LONG, extra=None, wrong=None, only=None, die=False,
+             layout="zarr2"):
+        import cairn
+        tree = self.state(step)
+        if extra is not None and only in (None, self.rank):
+            tree["extra"] = extra
+        if wrong is not None:
+            tree["wrong"] = {"object": object(), "set": {1}}[wrong]
+        progress = (lambda done, total: os.kill(os.getpid(), signal.SIGKILL)) if die else None
+        return cairn.save(tree, path, step=step, timeout=seconds, layout=layout,
+                          progress=progress)["arrays"]
+
+    def load(self, path, step, seconds=LONG):
+        import cairn
+        if not self.with_jax:
+            self.check(cairn.load(path, timeout=seconds), step)
+            return self.local_jax(path, step)
+        import jax
+        shardings = on_mesh()
+        template = self.state(0) | {
+            key: jax.ShapeDtypeStruct(SHAPES[key], whole(key, 0).dtype, sharding=sharding)
+            for key, sharding in shardings.items()}
+        shards = self.check(cairn.load(path, template=template, timeout=seconds), step)
+        loaded = cairn.load(path, sharding=shardings, timeout=seconds)
+        assert isinstance(loaded["here"], np.ndarray)
+        self.check(loaded, step)
+        self.check(cairn.load(path, timeout=seconds), step)
+        return shards
+
+    def check(self, tree, step):
+        """Equal to NumPy's, bit for bit; says how many shards there were."""
+        shards = 0
+        for key in SHAPES:
+            expected = whole(key, step)
+            if isinstance(tree[key], np.ndarray):
+                np.testing.assert_array_equal(tree[key], expected, strict=True)
+                continue
+            assert tree[key].sharding == on_mesh()[key]
+            for shard in tree[key].addressable_shards:
+                np.testing.assert_array_equal(np.asarray(shard.data), expected[shard.index],
+                                              strict=True)
+                shards += 1
+        for key, expected in plain(step).items():
+            np.testing.assert_array_equal(tree[key], expected)
+        if "here" in tree:
+            np.testing.assert_array_equal(np.asarray(tree["here"]), np.arange(4.0) + step)
+        return shards
+
+    def local_jax(self, path, step):
+        """Ranks that meet otherwise may each have a JAX of their own."""
+        if "jax" not in sys.modules:
+            return 0
+        import cairn
+        import jax
+        template = {**plain(0), **{key: jax.numpy.zeros(SHAPES[key], whole(key, 0).dtype)
+                                   for key in SHAPES}}
+        loaded = cairn.load(path, template=template)
+        for key in SHAPES:
+            assert isinstance(loaded[key], jax.Array)
+            np.testing.assert_array_equal(np.asarray(loaded[key]), whole(key, step), strict=True)
+        return len(SHAPES)
+
+    def save_beside_a_thread(self, path, step):
+        """Says so when a thread has counted far since the save began to wait for others."""
+        ended = threading.Event()
+
+        def count():
+            while not ended.is_set() and not is_in_a_save():
+                pass
+            while not ended.is_set() and self.rank == 0 and not os.path.isdir(path):
+                pass
+            for _ in range(200_000):
+                pass
+            say({"counted": not ended.is_set()})
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        try:
+            return self.save(path, step)
+        finally:
+            ended.set()
+            thread.join()
+
+    def coordinate(self, **options):
+        import cairn
+        return dataclasses.asdict(cairn.coordinate(**options))
+
+    def do(self, order):
+        name = order.pop("do")
+        try:
+            return {"got": getattr(self, name)(**order)}
+        except (Exception, KeyboardInterrupt) as error:
+            return {"error": str(error), "reason": getattr(error, "reason", ""),
+                    "type": type(error).__name__}
+
+
+def is_in_a_save():
+    frame = sys._current_frames()[threading.main_thread().ident]
+    while frame is not None and frame.f_code.co_name != "save_async":
+        frame = frame.f_back
+    return frame is not None
+
+
+def say(answer):
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def with_devices(count):
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={count}"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    import jax
+    return jax
+
+
+def start(how, *words):
+    if how == "alone":
+        with_devices(words[0])
+        return Rank(0, True)
+    rank, count = int(words[1]), int(words[2])
+    if how == "jax":
+        jax = with_devices(2)
+        jax.distributed.initialize(f"localhost:{words[0]}", count, rank)
+        jax.devices()  # for which JAX waits for all
+        return Rank(rank, True)
+    if how == "torch":
+        import torch.distributed
+        torch.distributed.init_process_group("gloo", init_method=f"tcp://localhost:{words[0]}",
+                                             rank=rank, world_size=count)
+    else:
+        os.environ |= {"CAIRN_RENDEZVOUS": words[0], "RANK": words[1], "WORLD_SIZE": words[2]}
+    return Rank(rank, False)
+
+
+def main():
+    if sys.argv[1] == "mpi":
+        from mpi4py import MPI
+        with_devices(1)
+        rank = Rank(MPI.COMM_WORLD.Get_rank(), False)
+        say({"rank": rank.rank, "answers": [rank.do(json.loads(order)) for order in sys.argv[2:]]})
+        return
+    rank = start(*sys.argv[1:])
+    say({"ready": rank.rank})
+    for line in sys.stdin:
+        say(rank.do(json.loads(line)))
+
+
+main()

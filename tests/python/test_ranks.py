@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real processes save and load together, by what they have initialised; some are killed."""
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "rank_program.py"
+SHORT = 2  # seconds until somebody who never comes is late
+
+
+class Job:
+    """The ranks of a job, each told what to do one line at a time."""
+
+    def __init__(self, how, count, *words):
+        port = words[0] if words else free_port()
+        ends = [[str(count)]] if how == "alone" else \
+            [[str(port), str(rank), str(count)] for rank in range(count)]
+        self.ranks = [subprocess.Popen([sys.executable, PROGRAM, how, *end], text=True,
+                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                      for end in ends]
+        for rank, process in enumerate(self.ranks):
+            assert self.answer(rank) == {"ready": rank}, process.wait()
+
+    def tell(self, rank, do, **words):
+        self.ranks[rank].stdin.write(json.dumps({"do": do, **words}) + "\n")
+        self.ranks[rank].stdin.flush()
+
+    def answer(self, rank):
+        return json.loads(self.ranks[rank].stdout.readline())
+
+    def do(self, do, special=None, **words):
+        """All of them at once; `special` has more words for some."""
+        for rank in range(len(self.ranks)):
+            self.tell(rank, do, **(words | (special or {}).get(rank, {})))
+        return [self.answer(rank) for rank in range(len(self.ranks))]
+
+    def end(self):
+        for process in reversed(self.ranks):  # JAX ends whoever sees rank 0 go
+            process.kill()
+            process.communicate()
+
+
+def free_port():
+    with socket.socket() as at:
+        at.bind(("localhost", 0))
+        return at.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def start():
+    jobs = []
+
+    def run(*words):
+        jobs.append(Job(*words))
+        return jobs[-1]
+
+    yield run
+    for job in jobs:
+        job.end()
+
+
+@pytest.fixture(scope="module")
+def jobs(start):
+    """Of jax.distributed, with two devices a process; and alone, with four."""
+    return {4: start("jax", 4), 2: start("jax", 2), 1: start("alone", 4)}
+
+
+def got(answers):
+    assert all("got" in answer for answer in answers), answers
+    return [answer["got"] for answer in answers]
+
+
+def failed(answers, *words):
+    """All of them got one error, with these words in it."""
+    texts = {answer.get("error") for answer in answers}
+    assert len(texts) == 1, texts
+    text = texts.pop()
+    assert text and all(word in text for word in words), text
+
+
+def shown(command, path):
+    return subprocess.run([command, "show", path], text=True, capture_output=True,
+                          check=True).stdout
+
+
+@pytest.mark.parametrize("layout", ["zarr2", "safetensors"])
+def test_saved_by_some_and_loaded_by_others(jobs, command, tmp_path, layout):
+    for step, (saving, loading) in enumerate([(4, [2, 1, 4]), (2, [4, 1]), (1, [4])]):
+        path = str(tmp_path / str(saving))
+        got(jobs[saving].do("save", path=path, step=step, layout=layout))
+        assert (f"by {saving} ranks on x={saving}" in shown(command, path)) == (saving > 1)
+        for count in loading:
+            devices = 4 if count == 1 else 2
+            assert got(jobs[count].do("load", path=path, step=step)) == [5 * devices] * count
+
+
+def test_ranks_that_disagree_name_the_leaves(jobs, tmp_path):
+    path = str(tmp_path / "c")
+    got(jobs[4].do("save", path=path, step=1))
+    failed(jobs[4].do("save", {2: {"extra": 5}}, path=path, step=2), "rank 2", "extra (only here)")
+    failed(jobs[4].do("save", {0: {"extra": 5}, 1: {"extra": 5}, 3: {"extra": 5}, 2: {"extra": 6}},
+                      path=path, step=2), "rank 2", 'extra ("6" here, "5" there)')
+    got(jobs[1].do("load", path=path, step=1))
+
+
+@pytest.mark.parametrize("rank", [0, 3])
+def test_a_rank_whose_leaf_cannot_be_saved_fails_the_save_of_all(jobs, tmp_path, rank):
+    path = str(tmp_path / "c")
+    answers = jobs[4].do("save", {rank: {"wrong": "set"}}, path=path, step=1)
+    failed(answers, f"rank {rank}", "wrong is a builtins.set")
+    got(jobs[4].do("save", path=path, step=1))
+
+
+def test_a_checkpoint_that_is_not_there_is_an_error_of_all(jobs, tmp_path):
+    answers = jobs[4].do("load", path=str(tmp_path / "none"), step=1)
+    assert {answer["type"] for answer in answers} == {"NotFoundError"}, answers
+
+
+def test_one_killed_in_the_middle_is_named_by_the_others(start, jobs, tmp_path):
+    job = start("jax", 4)
+    path = str(tmp_path / "c")
+    got(job.do("save", path=path, step=1))
+    for rank in range(4):
+        job.tell(rank, "save", path=path, step=2, die=rank == 2)
+    assert job.ranks[2].wait() == -signal.SIGKILL
+    failed([job.answer(rank) for rank in (0, 1, 3)], "rank 2", "died", "'writing'")
+    got(jobs[1].do("load", path=path, step=1))
+
+
+def test_one_killed_before_it_comes_is_late_by_name(start, jobs, tmp_path):
+    job = start("jax", 2)
+    path = str(tmp_path / "c")
+    got(job.do("save", path=path, step=1))
+    job.ranks[1].kill()
+    job.tell(0, "save", path=path, step=2, seconds=SHORT)
+    failed([job.answer(0)], "rank 1 did not come", "save of step 2")
+    job.tell(0, "save", path=path, step=2, seconds=SHORT)
+    failed([job.answer(0)], "an earlier call failed", "rank 1 did not come")
+    got(jobs[1].do("load", path=path, step=1))
+
+
+def test_threads_go_on_while_a_save_waits_for_others(jobs, tmp_path):
+    path = str(tmp_path / "c")
+    jobs[2].tell(0, "save_beside_a_thread", path=path, step=1)
+    assert jobs[2].answer(0) == {"counted": True}
+    jobs[2].tell(1, "save", path=path, step=1)
+    got([jobs[2].answer(rank) for rank in (0, 1)])
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_one_interrupted_while_it_waits_tells_the_others(jobs, tmp_path, rank):
+    job, path = jobs[2], str(tmp_path / "c")
+    job.tell(rank, "save_beside_a_thread", path=path, step=1)
+    assert job.answer(rank) == {"counted": True}
+    job.ranks[rank].send_signal(signal.SIGINT)
+    assert job.answer(rank)["type"] == "KeyboardInterrupt"
+    job.tell(1 - rank, "save", path=path, step=1)
+    failed([job.answer(1 - rank)], f"rank {rank} failed", "was interrupted")
+    assert got(job.do("coordinate")) == [{"rank": each, "count": 2, "by": "jax"}
+                                         for each in (0, 1)]
+    got(job.do("save", path=path, step=1))
+
+
+def test_ranks_that_meet_in_a_directory(start, jobs, command, tmp_path):
+    job, path = start("rendezvous", 2, tmp_path / "meet"), str(tmp_path / "c")
+    got(job.do("save", path=path, step=1))
+    assert "by 2 ranks" in shown(command, path)
+    got(job.do("load", path=path, step=1))
+    job.tell(0, "save_beside_a_thread", path=path, step=2)
+    assert job.answer(0) == {"counted": True}
+    job.ranks[0].send_signal(signal.SIGINT)
+    assert job.answer(0)["type"] == "KeyboardInterrupt"
+    job.tell(1, "save", path=path, step=2)
+    failed([job.answer(1)], "rank 0 failed", "was interrupted")
+    got(job.do("coordinate"))
+    got(job.do("save", path=path, step=2))
+
+
+def test_ranks_of_torch(start, command, tmp_path):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("PyTorch is not installed; it is tested by hand, on a machine that has it")
+    job, path = start("torch", 2), str(tmp_path / "c")
+    got(job.do("save", path=path, step=1))
+    assert "by 2 ranks" in shown(command, path)
+    got(job.do("load", path=path, step=1))
+    failed(job.do("save", {1: {"extra": 5}}, path=path, step=2), "rank 1", "extra (only here)")
+
+
+def mpirun(count, *orders):
+    command = ["mpirun", "--oversubscribe", "-n", str(count)]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    done = subprocess.run([*command, sys.executable, PROGRAM, "mpi", *map(json.dumps, orders)],
+                          text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["rank"]: line["answers"] for line in lines}
+
+
+@pytest.fixture
+def with_mpi():
+    if shutil.which("mpirun") is None or importlib.util.find_spec("mpi4py") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI needs MPI and mpi4py")
+        pytest.skip("mpirun or mpi4py is not installed")
+
+
+@pytest.mark.usefixtures("with_mpi")
+def test_ranks_of_mpi(jobs, command, tmp_path):
+    path = str(tmp_path / "c")
+    saving = {"do": "save", "path": path, "step": 1}
+    loading = {"do": "load", "path": path, "step": 1}
+    answers = mpirun(3, saving, saving | {"step": 2, "only": 1, "extra": 7}, loading)
+    assert sorted(answers) == [0, 1, 2]
+    for first, second, third in answers.values():
+        got([first, third])
+        failed([second], "rank 1", "extra (only here)")
+    assert "by 3 ranks" in shown(command, path)

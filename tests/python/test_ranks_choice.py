@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a process chooses by what it meets others."""
+
+import os
+import sys
+import types
+
+import cairn
+import numpy as np
+import pytest
+from cairn import _ranks
+
+
+@pytest.fixture(autouse=True)
+def unchosen(monkeypatch):
+    monkeypatch.setattr(_ranks, "_choice", None)
+    monkeypatch.delenv("CAIRN_RENDEZVOUS", raising=False)
+    yield
+
+
+class Notes:
+    """As much of a store of torch.distributed as is used."""
+
+    def __init__(self):
+        self.notes = {}
+
+    def add(self, key, amount):
+        self.notes[key] = self.notes.get(key, 0) + amount
+        return self.notes[key]
+
+    def set(self, key, value):
+        self.notes[key] = value
+
+    def get(self, key):
+        return self.notes[key]
+
+    def check(self, keys):
+        return all(key in self.notes for key in keys)
+
+    def delete_key(self, key):
+        return self.notes.pop(key, None) is not None
+
+
+def initialise_torch(monkeypatch, store, rank=0, count=2):
+    module = types.SimpleNamespace(
+        is_available=lambda: True, is_initialized=lambda: True, get_rank=lambda: rank,
+        get_world_size=lambda: count,
+        distributed_c10d=types.SimpleNamespace(_get_default_store=lambda: store))
+    monkeypatch.setitem(sys.modules, "torch.distributed", module)
+
+
+def test_a_process_that_began_alone_says_what_to_do(monkeypatch, tmp_path):
+    cairn.save({"w": np.ones(3)}, tmp_path / "c")
+    initialise_torch(monkeypatch, Notes())
+    with pytest.raises(cairn.MismatchError, match=r"by 'torch'.*cairn.coordinate\(\)") as caught:
+        cairn.load(tmp_path / "c")
+    assert caught.value.reason == "python/other-ranks"
+    assert cairn.open(tmp_path / "c")["w"][0] == 1
+    assert cairn.coordinate() == cairn.Ranks(0, 2, "torch")
+    with pytest.raises(TimeoutError, match="rank 1 did not come"):
+        cairn.load(tmp_path / "c", timeout=0.1)
+
+
+def test_what_is_chosen_lasts(monkeypatch, tmp_path):
+    assert cairn.coordinate("alone") == cairn.Ranks(0, 1, "alone")
+    initialise_torch(monkeypatch, Notes())
+    cairn.save({"w": np.ones(3)}, tmp_path / "c")
+
+
+def test_looking_chooses_nothing(monkeypatch, tmp_path):
+    cairn.save({"w": np.ones(3)}, tmp_path / "c")
+    monkeypatch.setattr(_ranks, "_choice", None)
+    cairn.open(tmp_path / "c")
+    cairn.verify(tmp_path / "c")
+    cairn.ls(tmp_path)
+    assert _ranks._choice is None
+
+
+def test_a_rank_that_was_started_anew_is_refused(monkeypatch):
+    store = Notes()
+    initialise_torch(monkeypatch, store, rank=1)
+    monkeypatch.setattr(_ranks, "_opened", 0)
+    cairn.coordinate("torch")
+    monkeypatch.setattr(_ranks, "_opened", 0)
+    with pytest.raises(cairn.MismatchError, match="rank 1 has been here before"):
+        cairn.coordinate("torch")
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    ({"by": "smoke"}, "jax, torch, mpi, rendezvous, alone"),
+    ({"by": "jax"}, "jax.distributed.initialize"),
+    ({"by": "rendezvous"}, "CAIRN_RENDEZVOUS"),
+    ({"directory": "x", "rank": 1}, "belong together"),
+    ({"rank": 1, "count": 2}, "to a directory"),
+    ({"directory": "x", "rank": 2, "count": 2}, "cannot be"),
+])
+def test_what_cannot_be_chosen(monkeypatch, tmp_path, words, text):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(cairn.Error, match=text):
+        cairn.coordinate(**words)
+
+
+def test_a_directory_and_the_child_of_a_fork(tmp_path):
+    ranks = cairn.coordinate(directory=tmp_path / "meet", rank=0, count=2)
+    assert ranks == cairn.Ranks(0, 2, "rendezvous")
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if _ranks.place() == cairn.Ranks(0, 1, "alone") else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert _ranks.place() == ranks
