@@ -21,11 +21,12 @@ if(CAIRN_MPI)
   set(MPI_CXX_SKIP_MPICXX ON)
   find_package(MPI COMPONENTS CXX)
 endif()
-# The tests build the Python package too, where there is a Python with nanobind; and pip builds it.
+# Tests and benchmarks build the Python package too, where there is a Python with nanobind; and pip
+# builds it.
 if(SKBUILD)
   set(CAIRN_PYTHON ${Python_EXECUTABLE})
 endif()
-if((SKBUILD OR CAIRN_TESTS) AND NOT CAIRN_SANITIZE)
+if((SKBUILD OR CAIRN_TESTS OR CAIRN_BENCH) AND NOT CAIRN_SANITIZE)
   execute_process(COMMAND ${CAIRN_PYTHON} -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_ROOT
     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE found)
   if(found EQUAL 0)
