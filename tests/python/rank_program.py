@@ -87,6 +87,28 @@ class Rank:
         self.check(cairn.load(path, timeout=seconds), step)
         return shards
 
+    def run_training(self, path, steps):
+        """As a training loop saves: every second step, and another tree by hand."""
+        from cairn.serialization import Checkpointer, CheckpointInterval
+        run = Checkpointer(path, None, [CheckpointInterval(every=2)])
+        for step in range(1, steps + 1):
+            run.on_step(None, self.state(step), step=step)
+        run.save_pytree(self.state(steps + 1), "model", step=steps + 1)
+        run.wait_until_finished()
+        return run._last_save_step
+
+    def resume_training(self, path, step):
+        """What run_training() saved, onto this job's devices, however many processes they are."""
+        from cairn.serialization import Checkpointer
+        run = Checkpointer(path, None, [])
+        loaded, extras = run.load_pytree(None, prefix="model", load_treedef=True,
+                                         template=self.state(0))
+        assert extras["step"] == step
+        older, _ = run.load_checkpoint(None, path=f"{path}/run-{step - 1}", discover_latest=False,
+                                       template=self.state(0))
+        self.check(older, step - 1)
+        return self.check(loaded, step)
+
     def check(self, tree, step):
         """Equal to NumPy's, bit for bit; says how many shards there were."""
         shards = 0

@@ -103,6 +103,15 @@ def test_saved_by_some_and_loaded_by_others(jobs, command, tmp_path, layout):
             assert got(jobs[count].do("load", path=path, step=step)) == [5 * devices] * count
 
 
+def test_a_run_of_some_is_resumed_by_others(jobs, tmp_path):
+    path = str(tmp_path / "run")
+    assert got(jobs[2].do("run_training", path=path, steps=6)) == [7, 7]
+    assert sorted(os.listdir(path))[2:] == ["run-2", "run-4", "run-6", "run-7"]
+    for count in (2, 4, 1):
+        devices = 4 if count == 1 else 2
+        assert got(jobs[count].do("resume_training", path=path, step=7)) == [5 * devices] * count
+
+
 def test_ranks_that_disagree_name_the_leaves(jobs, tmp_path):
     path = str(tmp_path / "c")
     got(jobs[4].do("save", path=path, step=1))

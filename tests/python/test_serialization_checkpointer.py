@@ -407,3 +407,18 @@ def test_discovery(tmp_path):
         find_latest_checkpoint("gs://bucket/run")
     with pytest.raises(FileNotFoundError):
         ours._read_checkpoint_metadata(tmp_path / "no")
+
+
+def test_a_template_says_where_arrays_lie_with_and_without_a_prefix(tmp_path):
+    mesh = Mesh(np.array(jax.devices()), ("x",))
+    rows = NamedSharding(mesh, PartitionSpec("x"))
+    tree = {"w": jax.device_put(np.arange(16.0, dtype=np.float32), rows), "n": np.arange(3)}
+    run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+    run.on_step(mesh, tree, step=1)
+    run.save_pytree(tree, "model", step=2)
+    for loaded, _ in (run.load_checkpoint(None, path=tmp_path / "run-1", template=tree),
+                      run.load_checkpoint(None, prefix="model", template=tree),
+                      run.load_pytree(None, prefix="model", load_treedef=True, template=tree)):
+        assert loaded["w"].sharding == rows
+        np.testing.assert_array_equal(np.asarray(loaded["w"]), np.arange(16.0))
+        np.testing.assert_array_equal(loaded["n"], np.arange(3))

@@ -117,15 +117,26 @@ def test_a_manager_of_its_own(tmp_path, caplog):
     assert "switched off" in caplog.text and not (tmp_path / "off").exists()
 
 
+def once_main_saves(do):
+    """In another thread, when the main one is in a call that saves."""
+    main = threading.main_thread().ident
+
+    def watch():
+        while sys._current_frames()[main].f_code.co_name != "_save":
+            pass
+        do()
+
+    threading.Thread(target=watch).start()
+
+
 def test_an_interrupted_call_keeps_its_turn(tmp_path):
     """A call that was given up goes on, and saves nothing; the next one waits for it."""
     run, go = Checkpointer(tmp_path, None, []), threading.Event()
     run.save_checkpoint({"w": np.ones(1)}, "a", step=1, commit_callback=lambda: go.wait())
-    threading.Timer(0.2, lambda: signal.pthread_kill(threading.main_thread().ident,
-                                                     signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
+        once_main_saves(lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT))
         run.save_checkpoint({"w": np.ones(1)}, "b", step=2)  # waits for the one before
-    threading.Timer(0.2, go.set).start()
+    once_main_saves(go.set)
     run.save_checkpoint({"w": np.ones(1)}, "c", step=3)
     run.wait_until_finished()
     assert run._last_save_step == 3

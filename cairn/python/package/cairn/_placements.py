@@ -64,13 +64,24 @@ class Placements:
             return _torch.place(tensor, dtype, shape, shards[0][1])
         where = self._wanted.get(tuple(parts))
         if where is None:
-            return shards[0][1]
+            return whole_array(shape, shards)
         from cairn import _jax
         made = _jax.place(where, shape, shards)
         if made.dtype.name != dtype:
             logger.warning("%s: %s became %s, as JAX does without jax_enable_x64",
                            _core.key_text(parts), dtype, made.dtype.name)
         return made
+
+
+def whole_array(shape: tuple[int, ...], shards: list[tuple[int, Any]]) -> Any:
+    """What was read of an array that nobody spreads. Raises for a part, which must never pass for
+    the whole."""
+    array = shards[0][1]
+    if tuple(array.shape) != tuple(shape):
+        raise error_of("internal", "load/part-of-an-array", "",
+                       f"{tuple(array.shape)} of {tuple(shape)} was read here, and nothing says "
+                       "where the rest is; give the sharding")
+    return array
 
 
 def filled(out: Any) -> Callable[..., Any]:

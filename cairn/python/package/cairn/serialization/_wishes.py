@@ -10,6 +10,7 @@ from typing import Any
 from cairn import _core
 from cairn._errors import error_of
 from cairn._nodes import children_of
+from cairn._placements import whole_array
 
 Rules = Sequence[tuple[str, Any]]
 
@@ -139,7 +140,7 @@ def made_array(sharding: Any, shape: tuple[int, ...], shards: list[tuple[int, An
         from cairn import _jax
         return _jax.place(sharding, shape, shards)
     jax = sys.modules.get("jax")
-    array = shards[0][1]
+    array = whole_array(shape, shards)
     return array if jax is None or not in_jax else jax.numpy.asarray(array)
 
 

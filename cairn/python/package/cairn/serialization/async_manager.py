@@ -374,12 +374,14 @@ def check_prefix(prefix: Any) -> None:
 def take_template_shardings(target: Target) -> None:
     """Without a mesh, arrays go where the template's are."""
     if target.mesh is None and target.shardings is None and target.template is not None:
-        target.shardings = template_shardings(target.template, target.prefix or "")
+        above = target.prefix if target.structured else None
+        target.shardings = template_shardings(target.template, above or "")
 
 
 def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
     from cairn._placements import leaves_of
-    found = {f"{prefix}.{_core.key_text(parts)}" if parts else prefix: leaf.sharding
+    above = f"{prefix}." if prefix else ""
+    found = {above + _core.key_text(parts) if parts else prefix: leaf.sharding
              for parts, leaf in leaves_of(template) if getattr(leaf, "sharding", None) is not None}
     return found or None
 
