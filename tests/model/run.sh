@@ -9,7 +9,9 @@
 # A check that did not go through all states, for want of memory or depth, fails.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-readonly here MEGABYTES=2000 DEPTH=10000
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+readonly here work MEGABYTES=2000 DEPTH=10000
 
 fail() {
   echo "model: $*" >&2
@@ -27,10 +29,6 @@ search() {
   [ -n "$line" ] || fail "no check '$1'; there are: $(names | xargs)"
   read -r model kind macros <<<"$line"
   shift
-  local work
-  work=$(mktemp -d)
-  # shellcheck disable=SC2064
-  trap "rm -rf '$work'" EXIT
   cd "$work"
   # shellcheck disable=SC2086
   spin $macros "$@" -a "$here/$model" >spin.log || fail "$(cat spin.log)"

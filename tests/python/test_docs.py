@@ -7,6 +7,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import cairn
@@ -24,7 +25,8 @@ def modules():
 
 
 @pytest.mark.parametrize("name", list(modules()))
-def test_examples_run(name):
+def test_examples_run(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     result = doctest.testmod(importlib.import_module(name))
     assert result.failed == 0
 

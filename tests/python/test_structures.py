@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import cairn
+import equinox
 import flax.struct
 import jax
 import jax.numpy as jnp
@@ -79,12 +80,23 @@ def test_variables_have_the_names_of_the_reference(tmp_path):
     assert "tx.opt_state.0.mu.kernel.value" in [leaf.key for leaf in cairn.open(tmp_path)]
 
 
-def test_equinox_modules(tmp_path):
-    equinox = pytest.importorskip("equinox", reason="equinox is not installed")
-    module = equinox.nn.Linear(2, 3, key=jax.random.PRNGKey(0))
-    cairn.save(module, tmp_path)
-    found = cairn.load(tmp_path)
-    assert jax.tree.structure(found) == jax.tree.structure(module)
+def test_modules_of_equinox_come_back_with_and_without_a_template(tmp_path):
+    module = equinox.nn.MLP(2, 3, 4, 2, key=jax.random.key(0))
+    arrays = equinox.filter(module, equinox.is_array)
+    state = {"model": arrays, "optimizer": optax.adam(1e-3).init(arrays)}
+    cairn.save(state, tmp_path)
+    for found in cairn.load(tmp_path), cairn.load(tmp_path, template=state):
+        assert jax.tree.structure(found) == jax.tree.structure(state)
+        again = equinox.combine(found["model"], module)
+        assert again(jnp.ones(2)).tobytes() == module(jnp.ones(2)).tobytes()
+
+
+def test_functions_in_modules_of_equinox_are_named_and_how_to_leave_them_out(tmp_path):
+    module = {"m": equinox.nn.MLP(2, 3, 4, 2, key=jax.random.key(0))}
+    with pytest.raises(cairn.InvalidArgumentError) as caught:
+        cairn.save(module, tmp_path / "c")
+    assert "m.activation" in str(caught.value) and "m.final_activation" in str(caught.value)
+    assert "equinox.filter(module, equinox.is_array)" in str(caught.value)
 
 
 def test_what_only_code_can_make_comes_back_as_a_dict_and_is_named(tmp_path, caplog):

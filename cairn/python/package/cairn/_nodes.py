@@ -47,12 +47,18 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
             return _torch.describe_tensor(thing)
     children = children_of(thing)
     if children is None:
-        return None
+        return ("problem", _function_problem(thing)) if callable(thing) else None
     if is_prng_key(thing):
         from cairn import _jax
         return "custom", PRNG_KEY, children, dump_statics(_jax.key_kind(thing))
     kind = _kind_of(thing)
     return kind, class_name(type(thing)), children, _statics(kind, thing, children)
+
+
+def _function_problem(function: Any) -> str:
+    kind = type(function)
+    return (f"is a {kind.__module__}.{kind.__qualname__}: functions cannot be saved; leave them "
+            "out, as equinox.filter(module, equinox.is_array) does")
 
 
 def describe_template(thing: Any) -> tuple[Any, ...] | None:
