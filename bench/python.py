@@ -96,10 +96,23 @@ def report_gil(megabytes: int) -> None:
                   f" its speed alone, longest pause {pause * 1e3:6.1f} ms")
 
 
+def report_steps(steps: int) -> None:
+    from cairn.serialization import CheckpointInterval, Checkpointer
+
+    with tempfile.TemporaryDirectory() as folder:
+        run = Checkpointer(folder, None, [CheckpointInterval(every=2 * steps)])
+        began = time.perf_counter()
+        for step in range(1, steps + 1):
+            run.on_step(None, {}, step=step)
+        spent = time.perf_counter() - began
+        print(f"\non_step() that saves nothing  {spent / steps * 1e6:5.1f} us")
+
+
 def main() -> int:
     package, quick = sys.argv[1], "--quick" in sys.argv[2:]
     sys.path.insert(0, package)
     good = report_import(package, 3 if quick else 15)
+    report_steps(10_000)
     report_gil(64 if quick else 1024)
     return 0 if good or quick else 1
 

@@ -85,6 +85,12 @@ class RunCheckpointer final : public Checkpointer {
     return std::optional(std::move(handle));
   }
 
+  Result<bool> is_time(std::int64_t step, bool force) override {
+    if (runtime_.ranks() > 1) return true;
+    CAIRN_TRY_ASSIGN(const Decision decision, decide_here(step, force));
+    return decision.kind != SaveKind::kNone;
+  }
+
   Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
                                      const SaveCheckpointOptions& options) override {
     if (options.structured && options.prefix.empty()) {

@@ -125,6 +125,10 @@ class Checkpointer {
   /// is written; if there is nothing to mark, the log says so (checkpointer/nothing-saved).
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const StepOptions& options);
 
+  /// Would on_step() save? Does what a step that saves nothing does, and waits for nothing. Several
+  /// ranks must ask each other: always true there.
+  virtual Result<bool> is_time(std::int64_t step, bool force = false) = 0;
+
   /// Into `destination` of the run directory, whatever the policies say; they take note of it.
   virtual Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
                                              const SaveCheckpointOptions& options = {}) = 0;

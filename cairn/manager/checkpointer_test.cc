@@ -96,8 +96,13 @@ TEST_F(Run, SavesWhenPoliciesSaySo) {
   auto run = make({.step_policies = {{.every = 2, .until = 4}, {.every = 5}}});
   std::vector<std::int64_t> saved;
   for (std::int64_t step = 0; step <= 12; ++step) {
-    if (must(run->on_step(step, tree_of(step)))) saved.push_back(step);
+    const bool is_time = must(run->is_time(step));
+    const bool has_saved = must(run->on_step(step, tree_of(step))).has_value();
+    EXPECT_EQ(is_time, has_saved) << step;
+    if (has_saved) saved.push_back(step);
   }
+  EXPECT_FALSE(must(run->is_time(11)));
+  EXPECT_TRUE(must(run->is_time(11, true)));
   must(run->wait_until_finished());
   EXPECT_EQ(saved, (std::vector<std::int64_t>{2, 4, 5, 10}));
   EXPECT_EQ(names(), (std::set<std::string>{"run-2", "run-4", "run-5", "run-10"}));

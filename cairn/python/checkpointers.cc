@@ -86,7 +86,9 @@ std::shared_ptr<SignalWatch> watch_of(const std::vector<int>& save,
 class PythonCheckpointer {
  public:
   explicit PythonCheckpointer(CheckpointerOptions options)
-      : manager_(options.manager), run_(value_of(Checkpointer::make(options, runtime()))) {}
+      : manager_(options.manager),
+        has_own_clock_(static_cast<bool>(options.now)),
+        run_(value_of(Checkpointer::make(options, runtime()))) {}
   ~PythonCheckpointer() {
     // What watches the run may be about to say something to Python.
     nb::gil_scoped_release release;
@@ -98,6 +100,16 @@ class PythonCheckpointer {
     return in_turn(turns_, [&](const auto& wrap) {
       return apart(wrap([run = run_, work = std::move(work)] { return work(*run); }));
     });
+  }
+
+  /// A step that saves nothing is over with this, without a thread aside; false: not known.
+  bool is_idle(std::int64_t step, bool force) const {
+    if (has_own_clock_) return false;
+    const Turns::Ticket ticket = turns_->take();
+    if (!turns_->enter_at_once(ticket)) return false;
+    const auto due = run_->is_time(step, force);
+    turns_->leave(ticket);
+    return !value_of(due);
   }
 
   /// `begin(run, adjustment)` begins a save.
@@ -126,6 +138,7 @@ class PythonCheckpointer {
 
  private:
   const std::shared_ptr<AsyncCheckpointManager> manager_;
+  const bool has_own_clock_;  // asked in Python
   std::shared_ptr<Checkpointer> run_;
   const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
 };
@@ -141,6 +154,7 @@ struct StepCall {
 };
 
 std::optional<SaveHandle> on_step(const PythonCheckpointer& self, const StepCall& call) {
+  if (self.is_idle(call.step, call.force)) return std::nullopt;
   StepOptions options{.force = call.force,
                       .extras = json_of(call.extras),
                       .metrics = json_of(call.metrics),

@@ -19,6 +19,13 @@ void Turns::enter(const Ticket& ticket) {
   turns_.push_back({ticket, true});
 }
 
+bool Turns::enter_at_once(const Ticket& ticket) {
+  MutexLock lock(mutex_);
+  if (!turns_.empty()) return false;
+  turns_.push_back({ticket, true});
+  return true;
+}
+
 void Turns::leave(const Ticket& ticket) {
   MutexLock lock(mutex_);
   std::erase_if(turns_, [&](const Turn& turn) { return turn.ticket.number == ticket.number; });

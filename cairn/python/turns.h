@@ -27,6 +27,8 @@ class Turns {
 
   /// Aside, until nobody else has a turn but a call whose callback makes this one.
   void enter(const Ticket& ticket);
+  /// By the caller itself, if nobody has a turn.
+  bool enter_at_once(const Ticket& ticket);
   void leave(const Ticket& ticket);
   /// The caller does not wait any longer; the call, if it is still there, keeps its turn.
   void abandon(const Ticket& ticket);
