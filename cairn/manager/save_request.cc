@@ -52,9 +52,9 @@ void RequestWatcher::look() {
   if (is_requested()) return;
   const auto found = find_request(base_, runtime_);
   if (!found || !*found) return;
+  requested_.store(true, std::memory_order_relaxed);
   runtime_.log(LogLevel::kInfo, "checkpointer/requested",
                fmt::format("a save is asked for: {}", **found));
-  requested_.store(true, std::memory_order_relaxed);
 }
 
 void RequestWatcher::answered() {

@@ -82,21 +82,36 @@ def test_signals(tmp_path):
     del run
 
 
-def test_requests(tmp_path):
+class Asked(logging.Handler):
+    """Waits until the log says that somebody asks for a save."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = threading.Event()
+
+    def emit(self, record):
+        if "a save is asked for" in record.getMessage():
+            self.seen.set()
+
+
+def test_requests(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "cairn")
+    asked = Asked()
     runs = {watch: Checkpointer(tmp_path / str(watch), None, [], watch_requests=watch)
             for watch in (False, True)}
-    for watch, run in runs.items():
+    for run in runs.values():
         run.save_checkpoint({"w": np.ones(1)}, "a", step=1).wait()
-        (tmp_path / str(watch) / ".cairn-request.json").write_text(
-            json.dumps({"reason": "please", "time": "2026-01-01T00:00:00+00:00"}))
-    saved, step = {True: None}, 1
-    while saved[True] is None and step < 1000:
-        step += 1
-        saved = {watch: run.on_step(None, {"w": np.ones(1)}, step=step)
-                 for watch, run in runs.items()}
-        threading.Event().wait(0.02)
-        assert saved[False] is None
-    assert saved[True] is not None
+    logging.getLogger("cairn").addHandler(asked)
+    try:
+        for watch in runs:
+            (tmp_path / str(watch) / ".cairn-request.json").write_text(
+                json.dumps({"reason": "please", "time": "2026-01-01T00:00:00+00:00"}))
+        assert asked.seen.wait(60)
+    finally:
+        logging.getLogger("cairn").removeHandler(asked)
+    assert runs[False].on_step(None, {"w": np.ones(1)}, step=2) is None
+    assert runs[True].on_step(None, {"w": np.ones(1)}, step=2) is not None
+    assert runs[True].on_step(None, {"w": np.ones(1)}, step=3) is None
 
 
 def test_dropping_it_loses_nothing(tmp_path):
