@@ -53,8 +53,8 @@ ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sh
                           const nb::handle& shards) {
   std::vector<Shard> held;
   for (const nb::handle shard : shards) {
-    held.push_back(
-        {nb::cast<std::size_t>(shard[0]), share_numpy(nb::object(shard[1]), known(dtype), true)});
+    held.push_back({nb::cast<std::size_t>(shard[0]),
+                    share_numpy(nb::object(shard[1]), known(dtype), nb::cast<bool>(shard[2]))});
   }
   return value_of(ShardedArray::make(known(dtype), shape, sharding, std::move(held)));
 }

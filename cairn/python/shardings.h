@@ -14,7 +14,7 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// (position, numpy.ndarray) of each shard that this process holds; they are lent.
+/// (position, numpy.ndarray, is it lent) of each shard that this process holds.
 ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sharding& sharding,
                           const nb::handle& shards);
 /// An array of which only type, shape and placement count.

@@ -158,8 +158,8 @@ class Packer {
   }
 
   /// Whatever describe() knows: ("array", numpy array, lend), ("shards", dtype, shape, sharding,
-  /// [(position, numpy array)]), ("outline", dtype, shape, sharding), ("memory", ...), ("problem",
-  /// what it is) or (kind, class name, [(key, child)], static part).
+  /// [(position, numpy array, lend)]), ("outline", dtype, shape, sharding), ("memory", ...),
+  /// ("problem", what it is) or (kind, class name, [(key, child)], static part).
   Tree pack_other(const nb::handle& object) {
     const nb::object described = describe_(object);
     if (described.is_none()) return refuse("is a " + type_of(object));

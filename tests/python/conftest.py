@@ -2,6 +2,7 @@
 """The package of the build, with eight devices for JAX."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -11,3 +12,5 @@ PACKAGE = Path(os.environ["CAIRN_BUILD"]) / "python"
 sys.path.insert(0, str(PACKAGE))
 # For the programs that tests start.
 os.environ["PYTHONPATH"] = str(PACKAGE)
+# A shell makes what it starts with & deaf to Ctrl-C, and whatever that starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)

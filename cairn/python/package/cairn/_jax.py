@@ -30,7 +30,7 @@ def describe_array(array: jax.Array) -> tuple[Any, ...]:
                                        _ranks.place().count > 1):
         return "array", _on_host(array, next(iter(array.devices()))), True
     positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
-    shards = [(positions[shard.device], _on_host(shard.data, shard.device))
+    shards = [(positions[shard.device], _on_host(shard.data, shard.device), True)
               for shard in array.addressable_shards]
     return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
             shards)

@@ -26,8 +26,9 @@ _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
 def describe(thing: Any) -> tuple[Any, ...] | None:
     """("array", numpy array, is it immutable), ("shards", dtype, shape, sharding, [(position, numpy
-    array)]), ("memory", dtype, shape, strides, address, owner, is it immutable), ("problem", what
-    it is), or (kind, class name, children, static part); None for what cannot be saved."""
+    array, is it immutable)]), ("memory", dtype, shape, strides, address, owner, is it immutable),
+    ("problem", what it is), or (kind, class name, children, static part); None for what cannot be
+    saved."""
     jax = sys.modules.get("jax")
     if jax is not None and isinstance(thing, jax.Array):
         from cairn import _jax

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cairn import _core
@@ -61,7 +61,7 @@ class Placements:
         tensor = self._tensors.get(tuple(parts))
         if tensor is not None:
             from cairn import _torch
-            return _torch.place(tensor, dtype, shape, shards[0][1])
+            return _torch.place(tensor, dtype, shape, shards)
         where = self._wanted.get(tuple(parts))
         if where is None:
             return whole_array(shape, shards)
@@ -73,7 +73,7 @@ class Placements:
         return made
 
 
-def whole_array(shape: tuple[int, ...], shards: list[tuple[int, Any]]) -> Any:
+def whole_array(shape: tuple[int, ...], shards: Sequence[tuple[int, Any]]) -> Any:
     """What was read of an array that nobody spreads. Raises for a part, which must never pass for
     the whole."""
     array = shards[0][1]

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's DTensors, which are spread over the ranks of a job. Imported only where the program has
+imported PyTorch."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from cairn import _core, _ranks
+from cairn._errors import error_of
+
+Box = tuple[list[int], list[int]]
+
+
+def is_spread(thing: Any) -> bool:
+    return isinstance(thing, torch.Tensor) and hasattr(thing, "full_tensor")
+
+
+def problem_of(tensor: Any) -> str:
+    """Why it cannot be saved as it is; empty if it can."""
+    for placement in tensor.placements:
+        if not (placement.is_replicate() or _split_factor(placement)):
+            return f"is a DTensor of PyTorch that is placed by {placement}: redistribute() it"
+    if _positions(tensor) is None:
+        return (f"is a DTensor of PyTorch whose parts by {list(tensor.placements)} are not those "
+                "that are known: redistribute() it")
+    return ""
+
+
+def sharding_of(tensor: Any) -> _core.Sharding:
+    _check_ranks(tensor.device_mesh)
+    return _layout(tuple(tensor.shape), tensor.device_mesh, tuple(tensor.placements))[0]
+
+
+def positions_here(tensor: Any) -> list[int]:
+    """Which of the sharding's boxes this rank holds: one, or none of an uneven split."""
+    found = _positions(tensor)
+    assert found is not None
+    return found
+
+
+def wrap(template: Any, local: torch.Tensor) -> Any:
+    """A DTensor like the template, of this rank's part."""
+    return type(template).from_local(local, template.device_mesh, template.placements,
+                                     run_check=False, shape=template.shape,
+                                     stride=_dense(template.shape))
+
+
+def _positions(tensor: Any) -> list[int] | None:
+    """None: the part that is here has another shape than its box."""
+    boxes, ranks = _layout(tuple(tensor.shape), tensor.device_mesh, tuple(tensor.placements))[1:]
+    here = [n for n, rank in enumerate(ranks) if rank == torch.distributed.get_rank()]
+    local = list(tensor.to_local().shape)
+    if not here:
+        return here if math.prod(local) == 0 else None
+    begin, end = boxes[here[0]]
+    return here if local == [b - a for a, b in zip(begin, end)] else None
+
+
+def _split_factor(placement: Any) -> int:
+    """Into how many pieces other axes have split the dimension before this one does: 1 for a plain
+    Shard, 0 for what is none."""
+    if not hasattr(placement, "dim"):
+        return 0
+    return int(getattr(placement, "split_factor", 1))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _layout(shape: tuple[int, ...], mesh: Any,
+            placements: tuple[Any, ...]) -> tuple[_core.Sharding, list[Box], list[int]]:
+    """The boxes that are not empty, and whose they are."""
+    order = _order(placements)
+    boxes, ranks = [], []
+    for place in itertools.product(*map(range, mesh.mesh.shape)):
+        box = _box(shape, [(placements[axis].dim, mesh.mesh.shape[axis], place[axis])
+                           for axis in order])
+        if all(a < b for a, b in zip(*box)) or 0 in shape:
+            boxes.append(box)
+            ranks.append(int(mesh.mesh[place]))
+    return _core.Sharding.of_boxes(list(shape), boxes, [(rank, rank) for rank in ranks]), boxes, \
+        ranks
+
+
+def _order(placements: Sequence[Any]) -> list[int]:
+    """Axes of the mesh in the order in which they split: those that come after others, as FSDP
+    comes after tensor parallelism, say so."""
+    factors = {axis: _split_factor(placement) for axis, placement in enumerate(placements)}
+    plain = [axis for axis, factor in factors.items() if factor == 1]
+    return plain + [axis for axis in reversed(factors) if factors[axis] > 1]
+
+
+def _box(shape: tuple[int, ...], splits: Sequence[tuple[int, int, int]]) -> Box:
+    """After each of (dimension, into how many, which of them); as PyTorch splits, the last pieces
+    are smaller or empty."""
+    begin, end = [0] * len(shape), list(shape)
+    for dim, count, which in splits:
+        piece = -(-(end[dim] - begin[dim]) // count)
+        begin[dim], end[dim] = (min(begin[dim] + n * piece, end[dim]) for n in (which, which + 1))
+    return begin, end
+
+
+def _dense(shape: Sequence[int]) -> tuple[int, ...]:
+    return tuple(math.prod(shape[n + 1:]) for n in range(len(shape)))
+
+
+def _check_ranks(mesh: Any) -> None:
+    by = _ranks.place().by
+    if by != "torch" and mesh.size() > 1:
+        raise error_of("failed_precondition", "python/other-ranks", "",
+                       "a DTensor lies on several processes of PyTorch, and this one saves and "
+                       f"loads by '{by}'; call cairn.coordinate('torch') on every rank")

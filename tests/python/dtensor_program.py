@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a job of PyTorch with DTensors.
+
+    dtensor_program.py PORT RANK COUNT save PATH SEED    cases of this seed
+    dtensor_program.py PORT RANK COUNT load PATH SEED    the same, placed by another seed
+    dtensor_program.py PORT RANK COUNT model PATH ""     a model of FSDP over tensor parallelism
+    dtensor_program.py PORT RANK COUNT refuse PATH ""    what is neither split nor replicated
+"""
+
+import random
+import sys
+
+import cairn
+import torch
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+
+SHAPES = {"row": (16, 6), "uneven": (5, 7), "few": (3, 4), "deep": (2, 6, 4), "one": (),
+          "none": (0, 4)}
+TYPES = {"row": torch.bfloat16, "uneven": torch.float32, "few": torch.int64,
+         "deep": torch.float8_e5m2, "one": torch.float64, "none": torch.float32}
+
+
+def whole(name):
+    count = max(1, torch.Size(SHAPES[name]).numel())
+    values = torch.arange(count)[:torch.Size(SHAPES[name]).numel()] % 100
+    return values.reshape(SHAPES[name]).to(torch.float32).to(TYPES[name])
+
+
+def meshes(count):
+    yield init_device_mesh("cpu", (count,))
+    if count == 4:
+        yield init_device_mesh("cpu", (2, 2), mesh_dim_names=("x", "y"))
+
+
+def placed(choose, mesh, shape):
+    ways = [Replicate(), *map(Shard, range(len(shape)))]
+    return [choose.choice(ways) for _ in range(mesh.ndim)]
+
+
+def cases(seed, count):
+    choose = random.Random(seed)
+    return {f"{name}{mesh.ndim}{number}":
+            distribute_tensor(whole(name), mesh, placed(choose, mesh, shape), src_data_rank=None)
+            for mesh in meshes(count) for name, shape in SHAPES.items() for number in range(6)}
+
+
+def raw(tensor):
+    return bytes(tensor.detach().contiguous().flatten().view(torch.uint8).tolist())
+
+
+def check_same(found, expected):
+    assert found.dtype == expected.dtype and found.shape == expected.shape, (found, expected)
+    assert raw(found) == raw(expected), (found, expected)
+
+
+def save(path, seed):
+    tree = cases(seed, dist.get_world_size())
+    handle = cairn.save_async(tree, path)
+    for tensor in tree.values():  # which belongs to the caller again
+        tensor.to_local().fill_(1)
+    handle.wait()
+
+
+def load(path, seed):
+    template = cases(seed, dist.get_world_size())
+    loaded = cairn.load(path, template=template, keys=list(template))
+    for name, expected in template.items():
+        assert type(loaded[name]) is DTensor and loaded[name].placements == expected.placements
+        assert loaded[name].shape == expected.shape
+        check_same(loaded[name].to_local(), expected.to_local())
+
+
+def make_model():
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel,
+                                                   parallelize_module)
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 12), torch.nn.ReLU(), torch.nn.Linear(12, 8))
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    parallelize_module(model, mesh["tp"], {"0": ColwiseParallel(), "2": RowwiseParallel()})
+    fully_shard(model, mesh=mesh["dp"])
+    return model, torch.optim.Adam(model.parameters(), lr=0.1)
+
+
+def train(model, adam):
+    adam.zero_grad()
+    loss = model(torch.ones(4, 8)).square().mean()
+    loss.backward()
+    adam.step()
+    return float(loss.detach())
+
+
+def run_model(path, _):
+    model, adam = make_model()
+    train(model, adam)
+    state = {"model": model.state_dict(), "adam": adam.state_dict()}
+    strided = [p for p in model.state_dict().values() if "Strided" in str(p.placements)]
+    assert strided, "the model is to have parts of parts"
+    expected = {name: tensor.full_tensor() for name, tensor in model.state_dict().items()}
+    cairn.save(state, path)
+    losses = [train(model, adam) for _ in range(3)]
+    again, other = make_model()
+    train(again, other)
+    found = cairn.load(path, template={"model": again.state_dict(), "adam": other.state_dict()})
+    for name, tensor in found["model"].items():
+        check_same(tensor.full_tensor(), expected[name])
+    again.load_state_dict(found["model"])
+    other.load_state_dict(found["adam"])
+    assert [train(again, other) for _ in range(3)] == losses
+    if dist.get_rank() == 0:
+        torch.save(expected, path + ".pt")
+
+
+def refuse(path, _):
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+    partial = DTensor.from_local(torch.ones(4), mesh, [Partial()])
+    try:
+        cairn.save({"a": {"b": partial}, "fine": torch.ones(2)}, path)
+    except cairn.InvalidArgumentError as error:
+        assert "a.b" in str(error) and "redistribute()" in str(error), error
+    else:
+        raise AssertionError("it was saved")
+
+
+def main():
+    port, rank, count, do, path, seed = sys.argv[1:]
+    dist.init_process_group("gloo", init_method=f"tcp://localhost:{port}", rank=int(rank),
+                            world_size=int(count))
+    {"save": save, "load": load, "model": run_model, "refuse": refuse}[do](path, seed)
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+main()
