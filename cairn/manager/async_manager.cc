@@ -34,11 +34,57 @@ Result<Tree> gathered(const Tree& tree, const LeafCallback& gather) {
   });
 }
 
+SaveOptions save_options(const AsyncManagerOptions& manager, const SaveTreeOptions& options,
+                         Runtime& runtime) {
+  SaveOptions save;
+  save.layout = manager.use_tensorstore ? kZarr2Layout : kSafetensorsLayout;
+  save.enable_compression = manager.enable_compression && manager.use_tensorstore;
+  save.float_dtype = options.float_dtype ? options.float_dtype : manager.float_dtype;
+  save.enable_validation = manager.enable_validation;
+  save.shard_size = manager.shard_size;
+  if (options.mesh) save.mesh = options.mesh->axes();
+  save.wishes = options.wishes;
+  save.step = options.step;
+  save.run_id = options.run_id;
+  save.metadata = options.metadata;
+  save.extras = options.extras;
+  save.write_index = options.write_index;
+  save.mark = options.mark;
+  save.guard = options.guard;
+  save.progress = options.progress;
+  save.phase = options.phase;
+  if (manager.verbose) {
+    save.phase = [&runtime, user = options.phase](std::string_view phase) {
+      runtime.log(LogLevel::kInfo, "save/phase", std::string(phase));
+      if (user) user(phase);
+    };
+  }
+  if (options.adjust) options.adjust(save);
+  return save;
+}
+
+Result<void> check_storage(const AsyncManagerOptions& manager) {
+  if (manager.gcs_bucket.empty() && manager.gcs_credentials_path.empty()) return {};
+  return Error(Code::kUnimplemented, "manager/no-gcs",
+               "gcs_bucket and gcs_credentials_path: buckets are not supported yet; save to a "
+               "directory and leave both empty");
+}
+
 }  // namespace
 
 AsyncCheckpointManager::AsyncCheckpointManager(AsyncManagerOptions options,
                                                std::shared_ptr<Runtime> runtime)
-    : options_(std::move(options)), runtime_(std::move(runtime)) {}
+    : runtime_(std::move(runtime)), options_(std::move(options)) {}
+
+AsyncManagerOptions AsyncCheckpointManager::options() const {
+  MutexLock lock(mutex_);
+  return options_;
+}
+
+void AsyncCheckpointManager::set_options(AsyncManagerOptions options) {
+  MutexLock lock(mutex_);
+  options_ = std::move(options);
+}
 
 Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std::string& path,
                                                      const SaveTreeOptions& options) {
@@ -78,20 +124,22 @@ Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<Nam
 Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> trees,
                                                       const std::string& path,
                                                       const SaveTreeOptions& options) {
-  if (!is_enabled()) {
+  const AsyncManagerOptions manager = this->options();
+  if (!manager.enable.value_or(true)) {
     runtime_->log(LogLevel::kInfo, "manager/disabled",
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);
   }
-  CAIRN_TRY(check_storage());
-  CAIRN_TRY_ASSIGN(auto before, make_way());
+  CAIRN_TRY(check_storage(manager));
+  CAIRN_TRY_ASSIGN(auto before, make_way(manager.while_saving));
   if (options.do_all_gather) tell_of_gathering();
   if (options.gather_fns) {
     for (auto& [prefix, tree] : trees) {
       CAIRN_TRY_ASSIGN(tree, gathered(tree, options.gather_fns));
     }
   }
-  AsyncSaveOptions how{.save = save_options(options), .after = std::move(before)};
+  AsyncSaveOptions how{.save = save_options(manager, options, *runtime_),
+                       .after = std::move(before)};
   how.committed = [path, options](const SaveReport& report) -> Result<void> {
     if (options.committed) CAIRN_TRY(options.committed(report));
     if (options.callback) options.callback(path);
@@ -102,43 +150,8 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
     MutexLock lock(mutex_);
     saves_.push_back(handle);
   }
-  if (blocks(options_)) CAIRN_TRY(wait_until_finished());
+  if (blocks(manager)) CAIRN_TRY(wait_until_finished());
   return handle;
-}
-
-SaveOptions AsyncCheckpointManager::save_options(const SaveTreeOptions& options) const {
-  SaveOptions save;
-  save.layout = options_.use_tensorstore ? kZarr2Layout : kSafetensorsLayout;
-  save.enable_compression = options_.enable_compression && options_.use_tensorstore;
-  save.float_dtype = options.float_dtype ? options.float_dtype : options_.float_dtype;
-  save.enable_validation = options_.enable_validation;
-  save.shard_size = options_.shard_size;
-  if (options.mesh) save.mesh = options.mesh->axes();
-  save.wishes = options.wishes;
-  save.step = options.step;
-  save.run_id = options.run_id;
-  save.metadata = options.metadata;
-  save.extras = options.extras;
-  save.write_index = options.write_index;
-  save.mark = options.mark;
-  save.guard = options.guard;
-  save.progress = options.progress;
-  save.phase = options.phase;
-  if (options_.verbose) {
-    save.phase = [runtime = runtime_.get(), user = options.phase](std::string_view phase) {
-      runtime->log(LogLevel::kInfo, "save/phase", std::string(phase));
-      if (user) user(phase);
-    };
-  }
-  if (options.adjust) options.adjust(save);
-  return save;
-}
-
-Result<void> AsyncCheckpointManager::check_storage() const {
-  if (options_.gcs_bucket.empty() && options_.gcs_credentials_path.empty()) return {};
-  return Error(Code::kUnimplemented, "manager/no-gcs",
-               "gcs_bucket and gcs_credentials_path: buckets are not supported yet; save to a "
-               "directory and leave both empty");
 }
 
 void AsyncCheckpointManager::tell_of_gathering() {
@@ -148,14 +161,14 @@ void AsyncCheckpointManager::tell_of_gathering() {
 }
 
 // The save that the next one comes after, if it need not be waited for.
-Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way() {
-  if (options_.while_saving == WhileSaving::kWait) {
+Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving while_saving) {
+  if (while_saving == WhileSaving::kWait) {
     for (const SaveHandle& save : saves_in_flight()) save.wait().ignore_error("taken below");
   }
   const std::vector<SaveHandle> flying = saves_in_flight();
   const auto mine = [&]() -> Result<void> {
     if (auto error = take_error()) return *std::move(error);
-    if (options_.while_saving != WhileSaving::kRefuse || flying.empty()) return {};
+    if (while_saving != WhileSaving::kRefuse || flying.empty()) return {};
     return Error(Code::kUnavailable, "manager/busy",
                  fmt::format("a save to {} is on its way ({}); wait for it, or let saves queue",
                              flying.front().path(), flying.front().phase()));
@@ -195,8 +208,9 @@ Result<void> AsyncCheckpointManager::check_for_errors() {
 }
 
 Result<Loaded> AsyncCheckpointManager::load(const std::string& path, LoadOptions options) {
-  CAIRN_TRY(check_storage());
-  options.validate = options.validate || options_.enable_validation;
+  const AsyncManagerOptions manager = this->options();
+  CAIRN_TRY(check_storage(manager));
+  options.validate = options.validate || manager.enable_validation;
   return cairn::load(path, options, *runtime_);
 }
 

@@ -100,8 +100,10 @@ class AsyncCheckpointManager {
  public:
   AsyncCheckpointManager(AsyncManagerOptions options, std::shared_ptr<Runtime> runtime);
 
-  const AsyncManagerOptions& options() const { return options_; }
-  bool is_enabled() const { return options_.enable.value_or(true); }
+  AsyncManagerOptions options() const;
+  /// For calls to come; saves on their way go on as they were.
+  void set_options(AsyncManagerOptions options);
+  bool is_enabled() const { return options().enable.value_or(true); }
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
 
   /// Returns as save_async() does. A prefix that is there is replaced whole.
@@ -146,16 +148,14 @@ class AsyncCheckpointManager {
  private:
   Result<SaveHandle> begin_save(std::vector<NamedTree> trees, const std::string& path,
                                 const SaveTreeOptions& options);
-  Result<void> check_storage() const;
   void tell_of_gathering();
-  Result<std::optional<SaveHandle>> make_way();
-  SaveOptions save_options(const SaveTreeOptions& options) const;
+  Result<std::optional<SaveHandle>> make_way(WhileSaving while_saving);
   std::optional<Error> take_error();
 
-  const AsyncManagerOptions options_;
   const std::shared_ptr<Runtime> runtime_;
   std::atomic<bool> told_of_gathering_ = false;
   mutable Mutex mutex_;
+  AsyncManagerOptions options_ CAIRN_GUARDED_BY(mutex_);
   std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose end nobody has seen yet
 };
 

@@ -147,7 +147,7 @@ class RunCheckpointer final : public Checkpointer {
   Result<void> queue_checkpoint_removal(const std::string& path) override {
     wait_for_saves(path, runtime_.rank());
     if (runtime_.rank() > 0) return {};
-    CAIRN_TRY(cleaner_->remove(path, {.guard = guard()}));
+    CAIRN_TRY(cleaner_->remove(path, {.with_other_files = true, .guard = guard()}));
     cleaner_->empty_trash_later();
     return {};
   }
@@ -206,13 +206,17 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<std::string> place(const std::string& destination) const {
+    if (destination.starts_with('/')) return destination;
     if (!is_safe_relative_path(destination)) {
       return Error(Code::kInvalidArgument, "checkpointer/destination",
-                   fmt::format("'{}' is no name of a checkpoint in {}; give a relative path",
+                   fmt::format("'{}' is no name of a checkpoint in {}; give a relative path, or an "
+                               "absolute one",
                                destination, base_));
     }
     return base_ + "/" + destination;
   }
+
+  bool is_of_run(const std::string& path) const { return path.starts_with(base_ + "/"); }
 
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 
@@ -274,14 +278,15 @@ class RunCheckpointer final : public Checkpointer {
     CAIRN_TRY(check_object(saving.extras, "extras"));
     CAIRN_TRY(check_object(saving.metrics, "metrics"));
     const std::int64_t step = saving.step.value_or(0);
-    CAIRN_TRY(own(step));
+    const bool of_run = is_of_run(path);
+    if (of_run) CAIRN_TRY(own(step));
     const Json mark = mark_of(saving);
     how.extras = saving.extras;
     how.metadata = mark;
     how.step = saving.step;
-    how.run_id = run_id_;
+    how.run_id = of_run ? run_id_ : std::string();
     how.mark = dump_json(mark, JsonStyle{.ascii = true, .python_spaces = true});
-    how.guard = guard();
+    how.guard = of_run ? guard() : CommitGuard();
     how.committed = after_commit(path, saving, mark);
     CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how));
     take_note(step);
@@ -318,7 +323,7 @@ class RunCheckpointer final : public Checkpointer {
   std::function<Result<void>(const SaveReport&)> after_commit(const std::string& path,
                                                               const Saving& saving,
                                                               const Json& mark) {
-    const bool leads = runtime_.rank() == 0;
+    const bool leads = runtime_.rank() == 0 && is_of_run(path);
     RunCleaner::Saved saved{.path = path,
                             .step = saving.step.value_or(0),
                             .is_temporary = saving.is_temporary,

@@ -129,7 +129,9 @@ class Checkpointer {
   /// ranks must ask each other: always true there.
   virtual Result<bool> is_time(std::int64_t step, bool force = false) = 0;
 
-  /// Into `destination` of the run directory, whatever the policies say; they take note of it.
+  /// Into `destination` of the run directory, whatever the policies say; they take note of it. An
+  /// absolute path that leads elsewhere, or to the run directory itself, gets a checkpoint with a
+  /// mark that is none of the run: nothing is removed for its sake.
   virtual Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
                                              const SaveCheckpointOptions& options = {}) = 0;
   /// With a step: as save_checkpoint(), into `destination` or run-<step>. Without: into the path
@@ -149,7 +151,8 @@ class Checkpointer {
   /// `discover_raise` false: falls back to the run directory itself, or nothing.
   virtual Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) = 0;
 
-  /// Hidden when it returns; its bytes go in the background. Errors of remove_checkpoint().
+  /// Hidden when it returns, with all that others put into it; its bytes go in the background.
+  /// Errors of remove_checkpoint().
   virtual Result<void> queue_checkpoint_removal(const std::string& path) = 0;
 
   /// All saves are committed, callbacks have returned, and what was to be removed is.

@@ -54,6 +54,18 @@ TEST_F(OptionsOfARun, NameTheRun) {
   EXPECT_EQ(must(list_run(base_, *runtime_)).front().run_id, "mine");
 }
 
+TEST_F(OptionsOfARun, SaveByHandOutsideOfTheRunAndIntoItself) {
+  auto run = make();
+  must(run->save_checkpoint(tree_of(1), "old", {.step = 1, .is_temporary = true}));
+  must(run->save_checkpoint(tree_of(2), dir_ / "elsewhere", {.step = 9}));
+  must(run->save_checkpoint(tree_of(3), base_, {.step = 3}));
+  must(run->wait_until_finished());
+  EXPECT_EQ(must(run->load_checkpoint()).extras.find("step")->integral(), 3);
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "elsewhere/metadata.json"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "elsewhere/.cairn-owner.json"));
+  EXPECT_TRUE(has("old/metadata.json")) << "what is none of the run replaces nothing in it";
+}
+
 TEST_F(OptionsOfARun, SayHowATreeIsSavedByHand) {
   auto run = make();
   must(run->save_checkpoint(tree_of(1), "plain", {.step = 1}));

@@ -50,16 +50,17 @@ Result<Removal> remove_locked(const Directory& base, const std::string& name, co
   CAIRN_TRY(check_not_pinned(dest));
   CAIRN_TRY(check_not_busy(dest, now));
   if (options.only_if_temporary && !is_temporary(now)) return Removal::kNotTemporary;
+  const bool whole = options.with_other_files || is_temporary(now);
   const Record record = now.record.value_or(Record{});
   CAIRN_TRY_ASSIGN(const OwnFiles own, find_own_files(dest, record));
   const bool recorded = !record.prefixes.empty();
   const bool alone = own.other.empty() && !own.shared;
-  if (!alone && (!recorded || (own.shared && !options.with_other_files))) {
+  if (!alone && (!recorded || (own.shared && !whole))) {
     return Error(Code::kFailedPrecondition, "removal/foreign",
                  fmt::format("{} holds what cairn did not save ({}), and is left alone",
                              dest.path(), own.shared ? std::string(kIndexName) : own.other));
   }
-  if (alone || options.with_other_files) {
+  if (alone || whole) {
     CAIRN_TRY(bury(base, name, new_id()));
     return Removal::kRemoved;
   }

@@ -3,7 +3,8 @@
 //
 //  1. Under the locks of the run directory and of the checkpoint: decided saves in it are finished,
 //     mark, pin, record and attempts are read again.
-//  2. If everything in it is ours, the directory is renamed to <base>/.cairn-trash/<id> and both
+//  2. If everything in it is ours, or it is temporary, the directory is renamed to
+//  <base>/.cairn-trash/<id> and both
 //     directories are synced: from here on it is gone. Nobody finds half of it.
 //  3. Otherwise one decision takes mark, record and our entries out (take_out.h); the files of
 //     others stay, and so does the directory. Where others' arrays stand in the same index, nothing
@@ -22,8 +23,9 @@ namespace cairn::inline manager {
 struct RemovalOptions {
   /// Leave it alone if its mark does not say, under the lock, that it is temporary.
   bool only_if_temporary = false;
-  /// What others put into the checkpoint goes with it, arrays included. Otherwise their files stay,
-  /// and the directory with them. It must have a record of ours either way.
+  /// What others put into the checkpoint goes with it, arrays included, as it does if its mark says
+  /// that it is temporary. Otherwise their files stay, and the directory with them. It must have a
+  /// record of ours either way.
   bool with_other_files = false;
   CommitGuard guard = {};  ///< of the run; taken before the locks
 };

@@ -90,18 +90,19 @@ std::string left_over(const LossyFileSystem& fs) {
   return "";
 }
 
-/// The removal of run-2, which holds a file of others or does not.
+/// The removal of run-2, which is permanent and holds a file of others, or is temporary.
 class RemovalCrash : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     must(base_.make_directory(nullptr, "/run"));
-    for (const int step : {1, 2, 3}) must(save(base_, step, step == 2));
+    for (const int step : {1, 2, 3}) must(save(base_, step, step == 2 && !GetParam()));
     if (GetParam()) put_file(base_, "/run/run-2/config.json", "theirs");
   }
 
   static Result<Removal> remove(storage::FileSystem& fs) {
     Machine machine(fs);
-    return remove_checkpoint("/run", "/run/run-2", {.only_if_temporary = true}, machine.runtime);
+    return remove_checkpoint("/run", "/run/run-2", {.only_if_temporary = !GetParam()},
+                             machine.runtime);
   }
 
   void check(LossyFileSystem& left, bool reported, const std::string& when) const {

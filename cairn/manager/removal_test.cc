@@ -174,6 +174,14 @@ TEST_F(Removing, OtherPeoplesFilesStayUnlessTheyAreToGo) {
   }
 }
 
+TEST_F(Removing, ATemporaryOneGoesWithAllThatLiesInIt) {
+  save("run-1", 1, true);
+  testing::write_file(dir_ / "run-1/config.json", "{}");
+  testing::write_file(dir_ / "run-1/tensorstore_index.json", "others' too");
+  EXPECT_EQ(must(remove("run-1")), Removal::kRemoved);
+  EXPECT_FALSE(exists("run-1"));
+}
+
 TEST_F(Removing, FilesOfOthersBetweenOurDirectoriesStay) {
   save("run-1", 1, false, "zarr2", "a.b");
   testing::write_file(dir_ / "run-1/a/readme.txt", "mine");

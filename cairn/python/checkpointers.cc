@@ -82,6 +82,18 @@ std::shared_ptr<SignalWatch> watch_of(const std::vector<int>& save,
   return value_of(SignalWatch::make({.save = save, .save_and_stop = save_and_stop}));
 }
 
+using Intervals = std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>>;
+
+std::vector<CheckpointInterval> intervals_of(const Intervals& pairs) {
+  std::vector<CheckpointInterval> intervals;
+  for (const auto& [every, until] : pairs) intervals.push_back({every, until});
+  return intervals;
+}
+
+std::optional<std::chrono::nanoseconds> span_of(std::optional<Nanoseconds> span) {
+  return span ? std::optional(std::chrono::nanoseconds(*span)) : std::nullopt;
+}
+
 /// Python's RunCheckpointer.
 class PythonCheckpointer {
  public:
@@ -337,12 +349,13 @@ void bind_checkpointers(nb::module_& module) {
   bound.def(
       "__init__",
       [](PythonCheckpointer* self, std::string base_path, std::optional<Nanoseconds> save_interval,
-         const std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>>& step_policies,
-         const PythonManager& manager, const nb::object& now, bool delete_old_temp_checkpoints,
-         const nb::object& retention, std::string run_id, bool take_over, bool watch_requests,
-         const std::vector<int>& save_on, const std::vector<int>& stop_on, Nanoseconds stop_timeout,
-         std::string metrics_path) {
+         const Intervals& step_policies, const PythonManager& manager, const nb::object& now,
+         bool delete_old_temp_checkpoints, const nb::object& retention, std::string run_id,
+         bool take_over, bool watch_requests, const std::vector<int>& save_on,
+         const std::vector<int>& stop_on, Nanoseconds stop_timeout, std::string metrics_path) {
         CheckpointerOptions options{.base_path = std::move(base_path),
+                                    .save_interval = span_of(save_interval),
+                                    .step_policies = intervals_of(step_policies),
                                     .now = clock_of(now),
                                     .manager = manager.manager,
                                     .delete_old_temp_checkpoints = delete_old_temp_checkpoints,
@@ -353,9 +366,6 @@ void bind_checkpointers(nb::module_& module) {
                                     .signals = watch_of(save_on, stop_on),
                                     .stop_timeout = std::chrono::nanoseconds(stop_timeout),
                                     .metrics_path = std::move(metrics_path)};
-        if (save_interval) options.save_interval = std::chrono::nanoseconds(*save_interval);
-        for (const auto& [every, until] : step_policies)
-          options.step_policies.push_back({every, until});
         new (self) PythonCheckpointer(std::move(options));
       },
       nb::kw_only(), nb::arg("base_path"), nb::arg("save_interval").none(),
@@ -372,6 +382,21 @@ void bind_checkpointers(nb::module_& module) {
                return true;
              });
            })
+      .def(
+          "set_policy",
+          [](const PythonCheckpointer& self, std::optional<Nanoseconds> save_interval,
+             const Intervals& step_policies) {
+            self.call([interval = span_of(save_interval),
+                       steps = intervals_of(step_policies)](Checkpointer& run) -> Result<bool> {
+              SavePolicy& old = run.policy();
+              CAIRN_TRY_ASSIGN(auto policy,
+                               SavePolicy::make(interval, steps, old.last_save_time()));
+              policy.set_last_save_step(old.last_save_step());
+              old = std::move(policy);
+              return true;
+            });
+          },
+          nb::kw_only(), nb::arg("save_interval").none(), nb::arg("step_policies"))
       .def("wait_until_finished", &wait_for_run)
       .def("should_stop",
            [](const PythonCheckpointer& self) {

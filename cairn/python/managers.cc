@@ -78,10 +78,15 @@ void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
 
 void bind_managers(nb::module_& module) {
   nb::class_<PythonManager>(module, "AsyncManager")
+      .def("__init__",
+           [](PythonManager* self) {
+             new (self) PythonManager{
+                 std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, runtime())};
+           })
       .def(
-          "__init__",
-          [](PythonManager* self, std::optional<bool> enable, const nb::object& dtype, bool verbose,
-             bool validate, bool compress, bool use_tensorstore, bool blocking,
+          "configure",
+          [](const PythonManager& self, std::optional<bool> enable, const nb::object& dtype,
+             bool verbose, bool validate, bool compress, bool use_tensorstore, bool blocking,
              const std::string& while_saving, std::optional<std::uint64_t> shard_size) {
             AsyncManagerOptions options{.enable = enable,
                                         .float_dtype = parse_dtype_argument(dtype),
@@ -92,8 +97,7 @@ void bind_managers(nb::module_& module) {
                                         .blocking = blocking,
                                         .while_saving = while_saving_of(while_saving)};
             if (shard_size) options.shard_size = *shard_size;
-            new (self) PythonManager{
-                std::make_shared<AsyncCheckpointManager>(std::move(options), runtime())};
+            self.manager->set_options(std::move(options));
           },
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),

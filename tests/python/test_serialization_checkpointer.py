@@ -311,9 +311,6 @@ def test_save_checkpoint(tmp_path, line):
                  lambda: run.load_checkpoint(line, structured=True)):
         with pytest.raises(ValueError, match="prefix is required when structured=True"):
             call()
-    for bad in ("../x", "/elsewhere"):
-        with pytest.raises(ValueError, match="relative"):
-            run.save_checkpoint(tree, bad)
     run.save_checkpoint(tree, "e", step=6, commit_callback=lambda: 1 / 0)
     with pytest.raises(cairn.Error, match="ZeroDivision"):
         run.wait_until_finished()

@@ -7,9 +7,9 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from cairn import _core
 from cairn._log import logger
@@ -34,7 +34,7 @@ class CheckpointMetadata:
     array_metadata: dict[str, dict[str, Any]] | None = None
     framework_version: str | None = None
     custom_metadata: dict[str, Any] | None = None
-    _others: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _others: ClassVar[Mapping[str, Any]] = {}  # of an object that was made from a dict
 
     def to_dict(self) -> dict[str, Any]:
         """Without a time of its own, the present one."""
@@ -57,7 +57,7 @@ class CheckpointMetadata:
                    framework_version=data.get("framework_version"),
                    custom_metadata=data.get("custom_metadata", {}))
         known = made.to_dict()
-        made._others = {name: value for name, value in data.items() if name not in known}
+        vars(made)["_others"] = {name: value for name, value in data.items() if name not in known}
         return made
 
 

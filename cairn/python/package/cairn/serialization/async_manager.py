@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -70,7 +71,7 @@ class AsyncCheckpointManager:
         enable: False: saves write nothing.
         float_dtype: floats are cast to it by saves. None: they are saved as they are.
         verbose: saves tell the logger "cairn" what they do.
-        gcs_bucket, gcs_credentials_path: refused; there is no cloud storage yet.
+        gcs_bucket: refused; there is no cloud storage yet. Nobody asks for the credentials then.
         enable_validation: saves store a SHA-256 of each array, and loads check it.
         enable_compression: of zarr chunks.
         use_tensorstore: zarr v2 directories with an index, as JAX reads them; False: safetensors.
@@ -79,6 +80,8 @@ class AsyncCheckpointManager:
         while_saving: what a save does while the one before is on its way: "wait" for its end,
             "refuse", or "queue" up behind it with a copy of its arrays.
         shard_size: the largest safetensors part, in bytes.
+
+    All of them are attributes, and may be changed between saves.
     """
 
     def __init__(self, enable: bool | None = None, float_dtype: Any = None, verbose: bool = False,
@@ -86,46 +89,53 @@ class AsyncCheckpointManager:
                  enable_validation: bool = False, enable_compression: bool = False,
                  use_tensorstore: bool = True, *, blocking: bool = False,
                  while_saving: str = "wait", shard_size: int | None = None):
-        if gcs_bucket is not None or gcs_credentials_path is not None:
+        if gcs_bucket:
             raise error_of("unimplemented", "python/no-cloud-storage", "",
-                           "gcs_bucket and gcs_credentials_path: there is no cloud storage yet")
-        self._options: dict[str, Any] = {
-            "enable": enable, "float_dtype": float_dtype, "verbose": verbose,
-            "enable_validation": enable_validation, "enable_compression": enable_compression,
-            "use_tensorstore": use_tensorstore}
-        self._core = _core.AsyncManager(
-            enable=enable, dtype=dtype_named(float_dtype), verbose=verbose,
-            validate=enable_validation, compress=enable_compression,
-            use_tensorstore=use_tensorstore, blocking=blocking, while_saving=while_saving,
-            shard_size=shard_size)
+                           "gcs_bucket: there is no cloud storage yet")
+        self.enable = enable
+        self.float_dtype = float_dtype
+        self.verbose = verbose
+        self.gcs_bucket = gcs_bucket
+        self.gcs_client: Any = None
+        self.enable_validation = enable_validation
+        self.enable_compression = enable_compression
+        self.use_tensorstore = use_tensorstore
+        self.blocking = blocking
+        self.while_saving = while_saving
+        self.shard_size = shard_size
+        self._begin()
+
+    def _begin(self) -> None:
+        self._core = _core.AsyncManager()
+        self._configured_as: tuple[Any, ...] = ()
         self._global_manager = _Saves(self._core)
         self._said: set[str] = set()
+        self.configured()
 
-    # Fixed at construction: setting one would change nothing.
-    @property
-    def enable(self) -> bool | None:
-        enable: bool | None = self._options["enable"]
-        return enable
+    def configured(self) -> _core.AsyncManager:
+        """What does the work, as the attributes say now."""
+        options = (self.enable, self.float_dtype, self.verbose, self.enable_validation,
+                   self.enable_compression, self.use_tensorstore, self.blocking,
+                   self.while_saving, self.shard_size)
+        known = self._configured_as
+        if len(known) != len(options) or not all(map(operator.is_, options, known)):
+            self._core.configure(
+                enable=None if self.enable is None else bool(self.enable),
+                dtype=dtype_named(self.float_dtype), verbose=bool(self.verbose),
+                validate=bool(self.enable_validation), compress=bool(self.enable_compression),
+                use_tensorstore=bool(self.use_tensorstore), blocking=bool(self.blocking),
+                while_saving=self.while_saving, shard_size=self.shard_size)
+            self._configured_as = options
+        return self._core
 
-    @property
-    def float_dtype(self) -> Any:
-        return self._options["float_dtype"]
+    # A copy has the options; saves on their way stay with the original.
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items()
+                if name not in ("_core", "_configured_as", "_global_manager", "_said")}
 
-    @property
-    def verbose(self) -> bool:
-        return bool(self._options["verbose"])
-
-    @property
-    def enable_validation(self) -> bool:
-        return bool(self._options["enable_validation"])
-
-    @property
-    def enable_compression(self) -> bool:
-        return bool(self._options["enable_compression"])
-
-    @property
-    def use_tensorstore(self) -> bool:
-        return bool(self._options["use_tensorstore"])
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin()
 
     @property
     def global_manager(self) -> SaveTracker:
@@ -328,8 +338,8 @@ class AsyncCheckpointManager:
     def _save(self, trees: list[tuple[str, Any]], path: Any, *, progress: Progress,
               **options: Any) -> _core.SaveHandle:
         self._global_manager.check_others()
-        return self._core.save(trees, local_path(path), step=None,
-                               progress=progress_sink(progress, "saving"), **options)
+        return self.configured().save(trees, local_path(path), step=None,
+                                      progress=progress_sink(progress, "saving"), **options)
 
     def _on_all(self, tree: Any, dtype: Any, mesh: Any, cpu_offload: bool) -> Any:
         if self.use_tensorstore:

@@ -97,7 +97,8 @@ class Checkpointer:
 
     Args:
         base_path: the run directory.
-        save_interval: the time between temporary saves; None: there are none.
+        save_interval: the time between temporary saves; None or zero: there are none. It and
+            `step_policies` are attributes, and may be changed between steps.
         step_policies: in order of `until`, of which only the last may be None.
         manager: what saves and loads.
         dt_now_injection: the clock of the policies, datetime.now() if None.
@@ -126,22 +127,32 @@ class Checkpointer:
                  save_on: Sequence[int] = (), stop_on: Sequence[int] = (),
                  stop_timeout: dt.timedelta = dt.timedelta(minutes=10),
                  metrics_path: Any = None) -> None:
-        self.base_path = path_text(base_path)
+        self._base_path = path_text(base_path)
         self.save_interval = save_interval
         self.step_policies = list(step_policies)
         self._base = local_path(base_path)
         self._manager = AsyncCheckpointManager() if manager is None else manager
+        if not isinstance(self._manager, AsyncCheckpointManager):
+            raise TypeError("manager is an AsyncCheckpointManager of cairn.serialization, "
+                            f"not {self._manager!r}")
+        _say_unused(type(self), Checkpointer, ["save_checkpoint", "_queue_checkpoint_removal"])
+        _say_unused(type(self._manager), AsyncCheckpointManager,
+                    ["save_tree", "save_pytree", "load", "load_pytree"])
         self._clock = PolicyClock(dt_now_injection)
+        self._policy = self._wanted_policy()
         self._run = _core.RunCheckpointer(
-            base_path=self._base,
-            save_interval=None if save_interval is None else _nanoseconds(save_interval),
-            step_policies=[(policy.every, policy.until) for policy in self.step_policies],
-            manager=self._manager._core, now=self._clock.now,
+            base_path=self._base, save_interval=self._policy[0], step_policies=self._policy[1],
+            manager=self._manager.configured(), now=self._clock.now,
             delete_old_temp_checkpoints=delete_old_temp_checkpoints, retention=retention,
             run_id=run_id or "", take_over=take_over, watch_requests=watch_requests,
             save_on=[*map(int, save_on)], stop_on=[*map(int, stop_on)],
             stop_timeout=_nanoseconds(stop_timeout),
             metrics_path="" if metrics_path is None else local_path(metrics_path))
+
+    @property
+    def base_path(self) -> str:
+        """The run directory, as it was given. Another one needs another Checkpointer."""
+        return self._base_path
 
     @property
     def should_stop(self) -> bool:
@@ -165,8 +176,9 @@ class Checkpointer:
     def _last_save_time(self, moment: dt.datetime) -> None:
         self._run.last_save_time = self._clock.nanoseconds(moment)
 
-    def _dt_now_injection(self) -> dt.datetime:
-        return self._clock.ask()
+    @property
+    def _dt_now_injection(self) -> Callable[[], dt.datetime]:
+        return self._clock.ask
 
     def _queue_checkpoint_removal(self, checkpoint_dir: Any) -> None:
         """Nobody finds the checkpoint any more when this returns; its bytes go in the background.
@@ -199,6 +211,10 @@ class Checkpointer:
         """
         if pytree is None and not true_callbacks and (step != 0 or force):
             return None
+        self._manager.configured()
+        if self._policy != (wanted := self._wanted_policy()):
+            self._run.set_policy(save_interval=wanted[0], step_policies=wanted[1])
+            self._policy = wanted
         try:
             return self._run.on_step(step, pytree, force=bool(force),
                                      callbacks=[_told(one, mesh) for one in true_callbacks or ()],
@@ -388,6 +404,7 @@ class Checkpointer:
             {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
              if hasattr(leaf, "shape")}
         wishes = wished_specs(arrays, mesh, shardings, rules)
+        self._manager.configured()
         axes = [] if mesh is None else [*zip(mesh.axis_names, mesh.devices.shape)]
         return self._run.save(tree, destination, dtype=dtype_named(dtype),
                               extras=json_text(extras), metrics=json_text(metrics),
@@ -395,11 +412,16 @@ class Checkpointer:
                               progress=progress_sink(progress, "saving"), **options)
 
     def _inside(self, destination: Any) -> str:
-        """A name in the run directory, also of a path in it."""
-        text = path_text(destination)
-        if scheme_of(text) is None and not os.path.isabs(text):
-            return text
-        return os.path.relpath(local_path(text), self._base)
+        """A name in the run directory, also of a path in it; the path where it leads elsewhere."""
+        path = local_path(join_path(self._base, local_path(destination)
+                                    if scheme_of(path_text(destination)) else destination))
+        name = os.path.relpath(path, self._base)
+        return path if name == os.curdir or name.split(os.sep)[0] == os.pardir else name
+
+    def _wanted_policy(self) -> tuple[int | None, list[tuple[int, int | None]]]:
+        """Both may be changed at any time."""
+        return _nanoseconds(self.save_interval) if self.save_interval else None, \
+            [(policy.every, policy.until) for policy in self.step_policies]
 
 
 def find_latest_checkpoint(base_path: Any) -> str | None:
@@ -417,6 +439,13 @@ def _read_checkpoint_metadata(checkpoint_path: Any, fs: Any = None) -> MetadataD
     with open(os.path.join(settled(checkpoint_path), "metadata.json"), encoding="utf-8") as file:
         found: MetadataDict = json.load(file)
     return found
+
+
+def _say_unused(made: type, known: type, names: Sequence[str]) -> None:
+    """What a program overrides in vain."""
+    if unused := [name for name in names if getattr(made, name) is not getattr(known, name)]:
+        logger.warning("Checkpointer does not call what %s overrides: %s", made.__qualname__,
+                       ", ".join(unused))
 
 
 def _nanoseconds(span: dt.timedelta) -> int:

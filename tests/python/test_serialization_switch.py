@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a program trips over when it changes its import, beyond names and parameters."""
+
+import copy
+import dataclasses
+import datetime as dt
+import os
+import pickle
+
+import eformer.serialization
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
+from cairn.serialization.async_manager import CheckpointMetadata
+from cairn.serialization.checkpointer import find_latest_checkpoint
+from eformer.serialization.async_manager import CheckpointMetadata as ReferenceMetadata
+from jax.sharding import Mesh
+
+TREE = {"w": np.arange(6.0, dtype=np.float32)}
+
+
+@pytest.fixture(name="line")
+def mesh_of_one_axis():
+    return Mesh(np.array(jax.devices()), ("a",))
+
+
+def files_in(folder):
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
+                  if path.is_file() and not path.name.startswith("."))
+
+
+def test_attributes_of_a_manager_may_be_set(tmp_path):
+    manager = AsyncCheckpointManager()
+    assert manager.gcs_bucket is None and manager.gcs_client is None
+    run = Checkpointer(tmp_path / "run", None, [CheckpointInterval(every=1)], manager=manager)
+    manager.use_tensorstore, manager.float_dtype = False, jnp.bfloat16
+    manager.enable_validation = manager.verbose = True
+    manager.save_tree(TREE, tmp_path / "a.safetensors")
+    run.on_step(None, TREE, step=1)
+    run.wait_until_finished()
+    assert files_in(tmp_path / "run/run-1") != []
+    assert not any("zarray" in name for name in files_in(tmp_path))
+    assert manager.load(tmp_path / "a.safetensors", None)[0]["w"].dtype == jnp.bfloat16
+    manager.enable = False
+    manager.save_tree(TREE, tmp_path / "b.safetensors")
+    run.on_step(None, TREE, step=2)
+    run.wait_until_finished()
+    assert not (tmp_path / "b.safetensors").exists() and not (tmp_path / "run/run-2").exists()
+    manager.while_saving = "sometimes"
+    with pytest.raises(ValueError, match="while_saving"):
+        manager.save_tree(TREE, tmp_path / "c")
+
+
+def test_credentials_without_a_bucket_mean_nothing():
+    assert AsyncCheckpointManager(gcs_bucket="", gcs_credentials_path="/key.json").gcs_bucket == ""
+    with pytest.raises(NotImplementedError, match="gcs_bucket"):
+        AsyncCheckpointManager(gcs_bucket="mine")
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy,
+                                    lambda made: pickle.loads(pickle.dumps(made))])
+def test_managers_can_be_copied(tmp_path, copied):
+    manager = AsyncCheckpointManager(float_dtype="bf16")
+    manager.save_tree(TREE, tmp_path / "a")
+    other = copied(manager)
+    other.save_tree(TREE, tmp_path / "b")
+    assert other.load(tmp_path / "b", None)[0]["w"].dtype == jnp.bfloat16
+
+
+def test_metadata_has_the_fields_of_the_reference():
+    fields = [[field.name for field in dataclasses.fields(kind)]
+              for kind in (CheckpointMetadata, ReferenceMetadata)]
+    assert fields[0] == fields[1]
+    assert CheckpointMetadata.from_dict({"theirs": 1}).to_dict()["theirs"] == 1
+    assert "theirs" not in CheckpointMetadata().to_dict()
+
+
+def test_policies_may_be_changed(tmp_path):
+    now = dt.datetime(2026, 3, 1)
+    run = Checkpointer(tmp_path, 0, [], dt_now_injection=lambda: now)
+    assert run.on_step(None, TREE, step=1) is None
+    run.step_policies.append(CheckpointInterval(every=2))
+    assert [bool(run.on_step(None, TREE, step=step)) for step in (2, 3)] == [True, False]
+    run.step_policies, run.save_interval = [], dt.timedelta(minutes=1)
+    now += dt.timedelta(minutes=2)
+    assert [bool(run.on_step(None, TREE, step=step)) for step in (4, 5)] == [True, False]
+    assert run._last_save_step == 4
+    run.step_policies = [CheckpointInterval(1), CheckpointInterval(2)]
+    with pytest.raises(ValueError, match="every 1 for ever"):
+        run.on_step(None, TREE, step=6)
+    with pytest.raises(AttributeError):
+        run.base_path = "/elsewhere"
+
+
+def test_overriding_in_vain_is_said(tmp_path, caplog):
+    class Manager(AsyncCheckpointManager):
+        def save_pytree(self, *args, **options):
+            raise AssertionError
+
+    class Run(Checkpointer):
+        def save_checkpoint(self, *args, **options):
+            raise AssertionError
+
+    Run(tmp_path, None, [], manager=Manager())
+    assert [record.getMessage().split("does not call what ")[1] for record in caplog.records] == \
+        [f"{Run.__qualname__} overrides: save_checkpoint",
+         f"{Manager.__qualname__} overrides: save_pytree"]
+    with pytest.raises(TypeError, match="AsyncCheckpointManager of cairn.serialization"):
+        Checkpointer(tmp_path, None, [], manager=eformer.serialization.AsyncCheckpointManager())
+
+
+@pytest.mark.parametrize("destination", ["{base}", "{base}/", ".", "{base}/a/../../outside",
+                                         "../outside", "{base}/inside"])
+def test_destinations_lead_where_they_do_in_the_reference(tmp_path, line, destination):
+    found = []
+    for package in (eformer.serialization, __import__("cairn.serialization").serialization):
+        base = tmp_path / package.__name__ / "base"
+        run = package.Checkpointer(str(base), None, [])
+        os.makedirs(base / "a")
+        path = run.save_pytree({"w": jnp.ones(2)}, "m", step=7,
+                               destination=destination.format(base=base))
+        run.wait_until_finished()
+        assert find_latest_checkpoint(path) == os.path.normpath(path)
+        tree, extras = run.load_pytree(line, prefix="m", path=path, load_treedef=True)
+        assert (tree["w"].tolist(), extras["step"]) == ([1, 1], 7)
+        found.append([name for name in files_in(tmp_path / package.__name__)
+                      if not name.endswith("cairn.json")])
+    assert found[0] == found[1]
+
+
+def test_temporary_checkpoints_go_with_what_callbacks_put_beside_them(tmp_path):
+    now = dt.datetime(2026, 3, 1)
+    run = Checkpointer(tmp_path, dt.timedelta(minutes=1), [], dt_now_injection=lambda: now)
+    manager = AsyncCheckpointManager()
+
+    def save(destination, mesh, metadata):
+        manager.save_pytree(TREE, tmp_path / destination, prefix="model")
+        (tmp_path / destination / "config.json").write_text("{}")
+
+    for step in (1, 2, 3):
+        now += dt.timedelta(minutes=2)
+        run.on_step(None, step=step, true_callbacks=[save])
+    run.wait_until_finished()
+    assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["run-3"]
+    run._queue_checkpoint_removal(str(tmp_path / "run-3"))
+    assert not (tmp_path / "run-3").exists()
