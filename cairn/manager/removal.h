@@ -4,8 +4,8 @@
 //  1. Under the locks of the run directory and of the checkpoint: decided saves in it are finished,
 //     mark, pin, record and attempts are read again.
 //  2. If everything in it is ours, or it is temporary, the directory is renamed to
-//  <base>/.cairn-trash/<id> and both
-//     directories are synced: from here on it is gone. Nobody finds half of it.
+//     <base>/.cairn-trash/<id> and both directories are synced: from here on it is gone. Nobody
+//     finds half of it.
 //  3. Otherwise one decision takes mark, record and our entries out (take_out.h); the files of
 //     others stay, and so does the directory. Where others' arrays stand in the same index, nothing
 //     is touched.

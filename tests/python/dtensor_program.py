@@ -4,6 +4,7 @@
     dtensor_program.py PORT RANK COUNT save PATH SEED    cases of this seed
     dtensor_program.py PORT RANK COUNT load PATH SEED    the same, placed by another seed
     dtensor_program.py PORT RANK COUNT model PATH ""     a model of FSDP over tensor parallelism
+    dtensor_program.py PORT RANK COUNT run PATH START    two steps of a run that has come so far
     dtensor_program.py PORT RANK COUNT refuse PATH ""    what is neither split nor replicated
 """
 
@@ -13,6 +14,7 @@ import sys
 import cairn
 import torch
 import torch.distributed as dist
+from cairn.serialization import CheckpointInterval, Checkpointer, RetentionRules
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
 
@@ -113,6 +115,29 @@ def run_model(path, _):
         torch.save(expected, path + ".pt")
 
 
+def run_steps(path, start):
+    mesh = init_device_mesh("cpu", (dist.get_world_size(),))
+
+    def state(step):
+        spread = torch.arange(24.0).reshape(6, 4) + step
+        return {"w": distribute_tensor(spread, mesh, [Shard(0)], src_data_rank=None),
+                "b": torch.full((3,), float(step))}
+
+    run = Checkpointer(path, None, [CheckpointInterval(every=1)],
+                       retention=RetentionRules(keep_last_n=2))
+    found = run.load_checkpoint_if_any(None, template=state(0))
+    done = 0
+    if found is not None:
+        tree, about = found
+        done = about["step"]
+        check_same(tree["w"].to_local(), state(done)["w"].to_local())
+        check_same(tree["b"], state(done)["b"])
+    assert done == int(start)
+    for step in (done + 1, done + 2):
+        run.on_step(None, state(step), step=step)
+    run.wait_until_finished()
+
+
 def refuse(path, _):
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     partial = DTensor.from_local(torch.ones(4), mesh, [Partial()])
@@ -128,7 +153,8 @@ def main():
     port, rank, count, do, path, seed = sys.argv[1:]
     dist.init_process_group("gloo", init_method=f"tcp://localhost:{port}", rank=int(rank),
                             world_size=int(count))
-    {"save": save, "load": load, "model": run_model, "refuse": refuse}[do](path, seed)
+    orders = {"save": save, "load": load, "model": run_model, "run": run_steps, "refuse": refuse}
+    orders[do](path, seed)
     dist.barrier()
     dist.destroy_process_group()
 

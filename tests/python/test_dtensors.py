@@ -55,6 +55,12 @@ def test_a_model_of_fsdp_over_tensor_parallelism_goes_on(tmp_path):
         {name: tensor.tolist() for name, tensor in expected.items()}
 
 
+def test_a_run_goes_on_with_other_ranks(tmp_path):
+    for start, count in ((0, 2), (2, 4), (4, 1)):
+        run(count, "run", str(tmp_path / "run"), start)
+    assert sorted(path.name for path in (tmp_path / "run").glob("run-*")) == ["run-5", "run-6"]
+
+
 def test_sums_still_to_be_made_are_refused(tmp_path):
     run(2, "refuse", str(tmp_path / "c"))
     assert not (tmp_path / "c").exists()

@@ -7,6 +7,7 @@ import sys
 import cairn
 import numpy as np
 import pytest
+from cairn.serialization import AsyncCheckpointManager, CheckpointInterval, Checkpointer
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -104,6 +105,20 @@ def test_a_template_casts_floats(path):
     cairn.save({"w": torch.ones(3, dtype=torch.float64)}, path)
     loaded = cairn.load(path, template={"w": torch.zeros(3, dtype=torch.bfloat16)})["w"]
     same(torch.ones(3, dtype=torch.bfloat16), loaded)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_run_gives_tensors_for_those_of_its_template(path, device):
+    state = {"w": torch.arange(6.0, device=device).reshape(2, 3).to(torch.bfloat16), "n": 3}
+    run = Checkpointer(path, None, [CheckpointInterval(every=1)])
+    run.on_step(None, state, step=1)
+    found, about = run.load_checkpoint(None, template=state)
+    same(state["w"], found["w"])
+    assert found["n"] == 3 and about["step"] == 1
+    manager = AsyncCheckpointManager()
+    manager.save_pytree(state, path / "one", prefix="model")
+    found, _ = manager.load_pytree(path / "one", None, prefix="model", template=state)
+    same(state["w"], found["w"])
 
 
 def test_what_cannot_be_saved_is_all_named(path):

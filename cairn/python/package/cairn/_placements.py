@@ -27,15 +27,11 @@ class Placements:
                            "not imported")
         self._sharding = sharding
         self._wanted: dict[Parts, Any] = {}  # shardings of JAX
-        self._tensors: dict[Parts, Any] = {}  # of PyTorch, in the template
+        self._tensors = tensors_of(template)
         if template is not None and "jax" in sys.modules:
             from cairn import _jax
             self._wanted.update((parts, where) for parts, leaf in leaves_of(template)
                                 if (where := _jax.wanted_sharding(leaf)) is not None)
-        if template is not None and "torch" in sys.modules:
-            from cairn import _torch
-            self._tensors.update((parts, leaf) for parts, leaf in leaves_of(template)
-                                 if _torch.is_tensor(leaf))
 
     @property
     def choose(self) -> Callable[[str, str, list[Outline]], list[_core.Sharding | None]] | None:
@@ -71,6 +67,14 @@ class Placements:
             logger.warning("%s: %s became %s, as JAX does without jax_enable_x64",
                            _core.key_text(parts), dtype, made.dtype.name)
         return made
+
+
+def tensors_of(template: Any) -> dict[Parts, Any]:
+    """PyTorch's, in a template or None."""
+    if template is None or "torch" not in sys.modules:
+        return {}
+    from cairn import _torch
+    return {parts: leaf for parts, leaf in leaves_of(template) if _torch.is_tensor(leaf)}
 
 
 def whole_array(shape: tuple[int, ...], shards: Sequence[tuple[int, Any]]) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 
 from cairn import _core
 from cairn._nodes import like
-from cairn._placements import leaves_of
+from cairn._placements import leaves_of, tensors_of
 from cairn.serialization._casts import put_dtype
 from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
 
@@ -50,6 +50,7 @@ class Target:
     _hidden: str | None = None
     _kept: dict[Parts, Any] = field(default_factory=dict)
     _reshaped: set[Parts] = field(default_factory=set)
+    _tensors: dict[Parts, Any] = field(default_factory=dict)  # of PyTorch, in the template
 
     def request(self, **options: Any) -> _core.LoadRequest:
         return _core.LoadRequest(prefix=self.prefix or None, like=self.template,
@@ -79,6 +80,10 @@ class Target:
         if where in self._kept or self._wishes is None:
             return self._kept[where]
         key = self._keys[where]
+        if where in self._tensors:
+            from cairn import _torch
+            tensor = _torch.place(self._tensors[where], dtype, shape, shards)
+            return tensor if self.callback is None else self.callback(tensor, key)
         sharding, function = self._wishes.sharding(key), self._wishes.function(key)
         array = made_array(None if where in self._reshaped else sharding, shape, shards,
                            self.in_jax or function is not None)
@@ -112,6 +117,7 @@ class Target:
     def _match(self, shapes: dict[Parts, tuple[int, ...]]) -> None:
         """Which leaves of the template stay as they are, and which arrays get its shape."""
         self._kept, self._reshaped = {}, set()
+        self._tensors = tensors_of(self.template)
         if self.template is None:
             return
         for parts, leaf in leaves_of(self.template):
@@ -124,6 +130,8 @@ class Target:
                 self._kept[parts] = leaf
 
     def _chosen(self, parts: Parts, shape: tuple[int, ...]) -> _core.Sharding | None:
+        if parts in self._tensors:
+            return None
         if parts in self._reshaped:
             return _core.Sharding()
         sharding = self._wishes.sharding(self._keys[parts]) if self._wishes is not None else None
