@@ -19,8 +19,8 @@ std::string dump(const Result<void>& result) {
   return result ? std::string() : dump_json(error_to_json(result.error()));
 }
 
-std::optional<Error> parse(ByteSpan bytes) {
-  const auto json = parse_json(as_text(bytes), {});
+std::optional<Error> parse(std::string_view text) {
+  const auto json = parse_json(text, {});
   return json ? error_from_json(*json) : std::nullopt;
 }
 
@@ -28,17 +28,26 @@ std::optional<Error> parse(ByteSpan bytes) {
 
 Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime) {
   if (runtime.ranks() == 1) return mine;
-  coord::Coordinator& coordinator = *runtime.coordinator();
-  const Deadline deadline = Deadline::in(kPatience);
-  CAIRN_TRY_ASSIGN(const auto said, coordinator.gather(as_bytes(dump(mine)), phase, deadline));
+  CAIRN_TRY_ASSIGN(const auto said, tell(dump(mine), phase, runtime));
   std::string verdict;
   for (std::size_t rank = 0; rank < said.size() && verdict.empty(); ++rank) {
-    if (auto error = parse(said[rank].bytes()))
+    if (auto error = parse(said[rank]))
       verdict = dump(std::move(*error).in(fmt::format("rank {}", rank)));
   }
-  CAIRN_TRY_ASSIGN(const Buffer heard, coordinator.broadcast(as_bytes(verdict), phase, deadline));
-  if (auto error = parse(heard.bytes())) return *std::move(error);
+  CAIRN_TRY_ASSIGN(const Buffer heard, runtime.coordinator()->broadcast(as_bytes(verdict), phase,
+                                                                        Deadline::in(kPatience)));
+  if (auto error = parse(as_text(heard.bytes()))) return *std::move(error);
   return {};
+}
+
+Result<std::vector<std::string>> tell(const std::string& mine, std::string_view phase,
+                                      Runtime& runtime) {
+  if (runtime.ranks() == 1) return std::vector{mine};
+  CAIRN_TRY_ASSIGN(const auto said,
+                   runtime.coordinator()->gather(as_bytes(mine), phase, Deadline::in(kPatience)));
+  std::vector<std::string> texts;
+  for (const Buffer& one : said) texts.emplace_back(as_text(one.bytes()));
+  return texts;
 }
 
 Result<std::string> hear(const Result<std::string>& said, std::string_view phase,

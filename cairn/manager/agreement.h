@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cairn/checkpoint/runtime.h"
 
@@ -12,6 +13,10 @@ namespace cairn::inline manager {
 /// Fine if it is on every rank; else on every rank the error of the lowest one that has any, with
 /// its number. Two messages where there are several ranks, none where there is one.
 Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime);
+
+/// What every rank says, by rank, on rank 0; an empty list on the others. One message.
+Result<std::vector<std::string>> tell(const std::string& mine, std::string_view phase,
+                                      Runtime& runtime);
 
 /// What rank 0 says, on every rank; what the others say is not looked at. One message.
 Result<std::string> hear(const Result<std::string>& said, std::string_view phase, Runtime& runtime);

@@ -87,7 +87,7 @@ class RunCheckpointer final : public Checkpointer {
 
   Result<bool> is_time(std::int64_t step, bool force) override {
     if (runtime_.ranks() > 1) return true;
-    CAIRN_TRY_ASSIGN(const Decision decision, decide_here(step, force));
+    CAIRN_TRY_ASSIGN(const Decision decision, decide(step, force));
     return decision.kind != SaveKind::kNone;
   }
 
@@ -184,10 +184,17 @@ class RunCheckpointer final : public Checkpointer {
     bool stop = false;
   };
 
+  struct Signals {
+    bool save = false;
+    bool stop = false;
+  };
+
   // Rank 0's, on every rank.
   Result<Decision> decide(std::int64_t step, bool force) {
-    if (runtime_.ranks() == 1) return decide_here(step, force);
-    const auto mine = runtime_.rank() == 0 ? decide_here(step, force) : Result<Decision>({});
+    CAIRN_TRY_ASSIGN(const Signals signals, look_for_signals(step));
+    if (runtime_.ranks() == 1) return decide_here(step, force, signals);
+    const auto mine =
+        runtime_.rank() == 0 ? decide_here(step, force, signals) : Result<Decision>({});
     const auto said = mine ? Result<std::string>(
                                  std::string{static_cast<char>('0' + static_cast<int>(mine->kind)),
                                              static_cast<char>('0' + static_cast<int>(mine->stop))})
@@ -196,13 +203,27 @@ class RunCheckpointer final : public Checkpointer {
     return Decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
   }
 
-  Result<Decision> decide_here(std::int64_t step, bool force) {
+  Result<Decision> decide_here(std::int64_t step, bool force, const Signals& signals) {
     CAIRN_TRY(manager_->check_for_errors());
-    const bool stop = options_.signals && options_.signals->should_stop();
     // A signal may come while a save begins, which then counts as the answer to it.
-    const bool asked = (watcher_ && watcher_->is_requested()) ||
-                       (options_.signals && options_.signals->is_requested()) || (stop && !stop_);
-    return Decision{policy_.decide(step, now_of(options_, runtime_), force || asked), stop};
+    const bool asked =
+        (watcher_ && watcher_->is_requested()) || signals.save || (signals.stop && !stop_);
+    return Decision{policy_.decide(step, now_of(options_, runtime_), force || asked), signals.stop};
+  }
+
+  // That have come to any rank, on rank 0.
+  Result<Signals> look_for_signals(std::int64_t step) {
+    if (!options_.signals) return Signals{};
+    const std::string mine{options_.signals->is_requested() ? 's' : '-',
+                           options_.signals->should_stop() ? 's' : '-'};
+    CAIRN_TRY_ASSIGN(const auto said,
+                     tell(mine, fmt::format("signals at step {}", step), runtime_));
+    Signals signals;
+    for (const std::string& one : said) {
+      signals.save = signals.save || one.starts_with('s');
+      signals.stop = signals.stop || one.ends_with('s');
+    }
+    return signals;
   }
 
   Result<std::string> place(const std::string& destination) const {

@@ -40,7 +40,8 @@ struct CheckpointerOptions {
   /// Looks every second whether somebody asks for a save (save_request.h).
   bool watch_requests = true;
   /// Signals that ask for a save, if the program wants that. After one that asks to stop, the save
-  /// is waited for, as long as `stop_timeout` says, before on_step() returns.
+  /// is waited for, as long as `stop_timeout` says, before on_step() returns. They may come to any
+  /// rank: all have signals, or none.
   std::shared_ptr<SignalWatch> signals = {};
   std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
   /// A file that says in Prometheus' text format what saves do (metrics.h); empty: none.
@@ -111,10 +112,10 @@ class Checkpointer {
   using OneTree = std::function<Result<Tree>()>;  ///< without a prefix
 
   /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock; with several
-  /// ranks that is one broadcast a step. The error of an earlier save is the answer here if nobody
-  /// has heard of it yet.
-  /// The first save takes the run directory: `failed_precondition` (run/owned) with host, process
-  /// and time of the job that has it; after a take-over, run/taken-over.
+  /// ranks that is one broadcast a step, and where signals are watched a gathering of them. The
+  /// error of an earlier save is the answer here if nobody has heard of it yet. The first save
+  /// takes the run directory: `failed_precondition` (run/owned) with host, process and time of the
+  /// job that has it; after a take-over, run/taken-over.
   virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
                                                     const StepOptions& options = {}) = 0;
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const OneTree& tree,
@@ -159,7 +160,7 @@ class Checkpointer {
   virtual Result<void> wait_until_finished() = 0;
   virtual Result<void> check_for_errors() = 0;
 
-  /// A signal asked rank 0 to stop, and on_step() has saved: leave the loop.
+  /// A signal asked one of the ranks to stop, and on_step() has saved: leave the loop.
   virtual bool should_stop() const = 0;
 
   virtual AsyncCheckpointManager& manager() = 0;

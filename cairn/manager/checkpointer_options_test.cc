@@ -287,6 +287,28 @@ TEST_F(OptionsOfARun, ErrorsReachWhoeverComesFirst) {
   }
 }
 
+TEST_F(OptionsOfARun, ASignalToOneRankIsASignalToAll) {
+  testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
+    const auto runtime =
+        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &coordinator});
+    // A signal has one watch in a process: each rank has signals of its own.
+    const int first = SIGRTMIN + 2 * coordinator.rank();
+    const auto run = must(Checkpointer::make(
+        {.base_path = base_,
+         .signals = must(SignalWatch::make({.save = {first}, .save_and_stop = {first + 1}}))},
+        runtime));
+    EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
+    if (coordinator.rank() == 2) raise(first);
+    EXPECT_TRUE(must(run->on_step(2, tree_of(2))));
+    EXPECT_FALSE(run->should_stop());
+    EXPECT_FALSE(must(run->on_step(3, tree_of(3)))) << "it was answered";
+    if (coordinator.rank() == 1) raise(first + 1);
+    EXPECT_TRUE(must(run->on_step(4, tree_of(4))));
+    EXPECT_TRUE(run->should_stop());
+    EXPECT_FALSE(must(run->on_step(5, tree_of(5))));
+  });
+}
+
 TEST_F(OptionsOfARun, ACallbackThatFailsOnOneRankFailsTheSaveOnAll) {
   testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
     const auto runtime =

@@ -8,6 +8,7 @@
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -97,15 +98,9 @@ std::optional<std::chrono::nanoseconds> span_of(std::optional<Nanoseconds> span)
 /// Python's RunCheckpointer.
 class PythonCheckpointer {
  public:
-  explicit PythonCheckpointer(CheckpointerOptions options)
-      : manager_(options.manager),
-        has_own_clock_(static_cast<bool>(options.now)),
-        run_(value_of(Checkpointer::make(options, runtime()))) {}
-  ~PythonCheckpointer() {
-    // What watches the run may be about to say something to Python.
-    nb::gil_scoped_release release;
-    run_.reset();
-  }
+  PythonCheckpointer(CheckpointerOptions options, std::shared_ptr<PythonManager> manager)
+      : options_(std::move(options)), manager_(std::move(manager)), run_(make_run()) {}
+  ~PythonCheckpointer() { let_go(std::move(run_)); }
 
   template <typename Work>
   auto call(Work work) const {
@@ -115,42 +110,62 @@ class PythonCheckpointer {
   }
 
   /// A step that saves nothing is over with this, without a thread aside; false: not known.
-  bool is_idle(std::int64_t step, bool force) const {
-    if (has_own_clock_) return false;
+  bool is_idle(std::int64_t step, bool force) {
+    if (options_.now) return false;  // asked in Python
+    const auto run = at_work();
     const Turns::Ticket ticket = turns_->take();
     if (!turns_->enter_at_once(ticket)) return false;
-    const auto due = run_->is_time(step, force);
+    const auto due = run->is_time(step, force);
     turns_->leave(ticket);
     return !value_of(due);
   }
 
   /// `begin(run, adjustment)` begins a save.
   template <typename Begin>
-  auto save(Begin begin) const {
+  auto save(Begin begin) {
     return in_turn(turns_, [&](const auto& wrap) {
-      return begin_apart(wrap([run = run_, begin = std::move(begin)](const CommitGuard& guard) {
-        return begin(*run, guard);
-      }));
+      return begin_apart(wrap([run = at_work(), begin = std::move(begin)](
+                                  const CommitGuard& guard) { return begin(*run, guard); }));
     });
   }
 
   /// `load_it(run, options)` loads something, or nothing.
   template <typename Load>
-  nb::object load(const LoadCall& call, Load load_it) const {
+  nb::object load(const LoadCall& call, Load load_it) {
     return in_turn(turns_, [&](const auto& wrap) {
-      return load_tree(call, wrap([run = run_, load_it](const LoadOptions& options) {
+      return load_tree(call, wrap([run = at_work(), load_it](const LoadOptions& options) {
                          return load_it(*run, options);
                        }));
     });
   }
 
-  const AsyncCheckpointManager& manager() const { return *manager_; }
-  const std::shared_ptr<AsyncCheckpointManager>& shared_manager() const { return manager_; }
+  /// As PythonManager::at_work().
+  const std::shared_ptr<Checkpointer>& at_work() {
+    // What has worked has a manager that has, and that stays.
+    if (manager_->at_work() != options_.manager) {
+      auto made = make_run();
+      made->policy() = run_->policy();
+      let_go(std::exchange(run_, std::move(made)));
+    }
+    return run_;
+  }
+
+  const std::shared_ptr<AsyncCheckpointManager>& manager() const { return options_.manager; }
   const std::shared_ptr<Checkpointer>& run() const { return run_; }
 
  private:
-  const std::shared_ptr<AsyncCheckpointManager> manager_;
-  const bool has_own_clock_;  // asked in Python
+  std::shared_ptr<Checkpointer> make_run() {
+    options_.manager = manager_->manager();
+    return value_of(Checkpointer::make(options_, options_.manager->runtime()));
+  }
+  static void let_go(std::shared_ptr<Checkpointer> run) {
+    // What watches the run may be about to say something to Python.
+    nb::gil_scoped_release release;
+    run.reset();
+  }
+
+  CheckpointerOptions options_;
+  const std::shared_ptr<PythonManager> manager_;
   std::shared_ptr<Checkpointer> run_;
   const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
 };
@@ -165,7 +180,16 @@ struct StepCall {
   nb::object progress;
 };
 
-std::optional<SaveHandle> on_step(const PythonCheckpointer& self, const StepCall& call) {
+/// Asked when it is time. Of several ranks, one that cannot say what to save saves a refusal.
+Result<Given> give_aside(const std::shared_ptr<const void>& tree, const Giving& how) {
+  Given given;
+  const auto asked = in_caller([&] { given = give({{"", nb::borrow(object_of(tree))}}, how); });
+  if (asked) return given;
+  if (how.alone) return asked.error();
+  return Given{.refusal = asked.error()};
+}
+
+std::optional<SaveHandle> on_step(PythonCheckpointer& self, const StepCall& call) {
   if (self.is_idle(call.step, call.force)) return std::nullopt;
   StepOptions options{.force = call.force,
                       .extras = json_of(call.extras),
@@ -177,15 +201,15 @@ std::optional<SaveHandle> on_step(const PythonCheckpointer& self, const StepCall
                     is_empty = call.tree.is_none()](Checkpointer& run, const CommitGuard& guard) {
     StepOptions adjusted = options;
     if (is_empty) return run.on_step(step, adjusted);
-    adjusted.adjust = adjustment(guard, {});
-    return run.on_step(
-        step,
-        [&]() -> Result<Tree> {
-          Tree tree = Tree::none();
-          CAIRN_TRY(in_caller([&] { tree = to_tree(object_of(kept)); }));
-          return tree;
-        },
-        adjusted);
+    const auto given = std::make_shared<Given>();
+    adjusted.adjust = adjustment(guard, given);
+    const auto trees = [&]() -> Result<std::vector<NamedTree>> {
+      Giving how = giving_for(run.manager(), "");
+      how.structured = false;
+      CAIRN_TRY_ASSIGN(*given, give_aside(kept, how));
+      return given->trees;
+    };
+    return run.on_step(step, Checkpointer::Trees(trees), adjusted);
   });
 }
 
@@ -234,20 +258,21 @@ SaveCheckpointOptions options_of(const SavingCall& call) {
 }
 
 /// With a step, or a destination in the run: save_checkpoint(). Otherwise save_pytree().
-SaveHandle save(const PythonCheckpointer& self, const SavingCall& call, bool in_run) {
-  return self.save(
-      [options = options_of(call), tree = to_tree(call.tree), in_run,
-       destination = call.destination, wishing = wishing(call),
-       structures = structures_for(self.manager(), {{call.prefix, call.tree}}, call.extras)](
-          Checkpointer& run, const CommitGuard& guard) {
-        SaveCheckpointOptions adjusted = options;
-        adjusted.adjust = [adjust = adjustment(guard, structures), wishing](SaveOptions& save) {
-          adjust(save);
-          wishing(save);
-        };
-        return in_run ? run.save_checkpoint(tree, destination, adjusted)
-                      : run.save_pytree(tree, destination, adjusted);
-      });
+SaveHandle save(PythonCheckpointer& self, const SavingCall& call, bool in_run) {
+  const Giving how = giving_for(self.at_work()->manager(), call.extras);
+  auto given = std::make_shared<const Given>(give({{call.prefix, call.tree}}, how));
+  return self.save([options = options_of(call), given = std::move(given), in_run,
+                    destination = call.destination,
+                    wishing = wishing(call)](Checkpointer& run, const CommitGuard& guard) {
+    SaveCheckpointOptions adjusted = options;
+    adjusted.adjust = [adjust = adjustment(guard, given), wishing](SaveOptions& save) {
+      adjust(save);
+      wishing(save);
+    };
+    const Tree tree = given->refusal ? Tree::none() : given->trees.front().second;
+    return in_run ? run.save_checkpoint(tree, destination, adjusted)
+                  : run.save_pytree(tree, destination, adjusted);
+  });
 }
 
 struct LoadingCall {
@@ -265,15 +290,15 @@ LoadCheckpointOptions options_of(const LoadingCall& call, const LoadOptions& opt
           .fallback = call.fallback};
 }
 
-nb::object load_checkpoint_if_any(const PythonCheckpointer& self, const LoadCall& request,
+nb::object load_checkpoint_if_any(PythonCheckpointer& self, const LoadCall& request,
                                   const LoadingCall& call) {
   return self.load(request, [call](Checkpointer& run, const LoadOptions& options) {
     return run.load_checkpoint_if_any(options_of(call, options));
   });
 }
 
-nb::object load_pytree(const PythonCheckpointer& self, const LoadCall& request,
-                       const LoadingCall& call, bool load_treedef, bool discover_raise) {
+nb::object load_pytree(PythonCheckpointer& self, const LoadCall& request, const LoadingCall& call,
+                       bool load_treedef, bool discover_raise) {
   return self.load(
       request, [call, load_treedef, discover_raise](Checkpointer& run, const LoadOptions& options) {
         LoadCheckpointOptions how = options_of(call, options);
@@ -285,7 +310,7 @@ nb::object load_pytree(const PythonCheckpointer& self, const LoadCall& request,
 
 /// The error, if there is one, is taken only by a caller who still waits.
 void wait_for_run(const PythonCheckpointer& self) {
-  wait_for_saves_of(self.shared_manager());
+  wait_for_saves_of(self.manager());
   apart([run = self.run()]() -> Result<bool> {
     CAIRN_TRY(without_interruptions([&] { return run->wait_until_finished(); }));
     return true;
@@ -296,7 +321,7 @@ void bind_calls(nb::class_<PythonCheckpointer>& bound) {
   bound
       .def(
           "on_step",
-          [](const PythonCheckpointer& self, std::int64_t step, nb::object tree, bool force,
+          [](PythonCheckpointer& self, std::int64_t step, nb::object tree, bool force,
              nb::list callbacks, std::string extras, std::string metrics, nb::object progress) {
             return on_step(self, {step, std::move(tree), force, std::move(callbacks),
                                   std::move(extras), std::move(metrics), std::move(progress)});
@@ -305,7 +330,7 @@ void bind_calls(nb::class_<PythonCheckpointer>& bound) {
           nb::arg("callbacks"), nb::arg("extras"), nb::arg("metrics"), nb::arg("progress").none())
       .def(
           "save",
-          [](const PythonCheckpointer& self, nb::object tree, std::string destination, bool in_run,
+          [](PythonCheckpointer& self, nb::object tree, std::string destination, bool in_run,
              std::optional<std::int64_t> step, bool is_temporary, std::string prefix,
              bool structured, nb::object dtype, std::string extras, std::string metrics,
              bool write_index, Wishes wishes, Axes mesh, nb::object committed,
@@ -324,7 +349,7 @@ void bind_calls(nb::class_<PythonCheckpointer>& bound) {
           nb::arg("progress").none())
       .def(
           "load_checkpoint_if_any",
-          [](const PythonCheckpointer& self, const LoadCall& request, std::string path,
+          [](PythonCheckpointer& self, const LoadCall& request, std::string path,
              bool discover_latest, bool structured, bool fallback) {
             return load_checkpoint_if_any(self, request,
                                           {std::move(path), discover_latest, structured, fallback});
@@ -333,7 +358,7 @@ void bind_calls(nb::class_<PythonCheckpointer>& bound) {
           nb::arg("structured"), nb::arg("fallback"))
       .def(
           "load_pytree",
-          [](const PythonCheckpointer& self, const LoadCall& request, std::string path,
+          [](PythonCheckpointer& self, const LoadCall& request, std::string path,
              bool discover_latest, bool fallback, bool load_treedef, bool discover_raise) {
             return load_pytree(self, request, {std::move(path), discover_latest, true, fallback},
                                load_treedef, discover_raise);
@@ -349,15 +374,14 @@ void bind_checkpointers(nb::module_& module) {
   bound.def(
       "__init__",
       [](PythonCheckpointer* self, std::string base_path, std::optional<Nanoseconds> save_interval,
-         const Intervals& step_policies, const PythonManager& manager, const nb::object& now,
-         bool delete_old_temp_checkpoints, const nb::object& retention, std::string run_id,
-         bool take_over, bool watch_requests, const std::vector<int>& save_on,
+         const Intervals& step_policies, std::shared_ptr<PythonManager> manager,
+         const nb::object& now, bool delete_old_temp_checkpoints, const nb::object& retention,
+         std::string run_id, bool take_over, bool watch_requests, const std::vector<int>& save_on,
          const std::vector<int>& stop_on, Nanoseconds stop_timeout, std::string metrics_path) {
         CheckpointerOptions options{.base_path = std::move(base_path),
                                     .save_interval = span_of(save_interval),
                                     .step_policies = intervals_of(step_policies),
                                     .now = clock_of(now),
-                                    .manager = manager.manager,
                                     .delete_old_temp_checkpoints = delete_old_temp_checkpoints,
                                     .retention = rules_of(retention),
                                     .run_id = std::move(run_id),
@@ -366,7 +390,7 @@ void bind_checkpointers(nb::module_& module) {
                                     .signals = watch_of(save_on, stop_on),
                                     .stop_timeout = std::chrono::nanoseconds(stop_timeout),
                                     .metrics_path = std::move(metrics_path)};
-        new (self) PythonCheckpointer(std::move(options));
+        new (self) PythonCheckpointer(std::move(options), std::move(manager));
       },
       nb::kw_only(), nb::arg("base_path"), nb::arg("save_interval").none(),
       nb::arg("step_policies"), nb::arg("manager"), nb::arg("now").none(),
@@ -376,7 +400,8 @@ void bind_checkpointers(nb::module_& module) {
   bind_calls(bound);
   bound
       .def("remove",
-           [](const PythonCheckpointer& self, const std::string& path) {
+           [](PythonCheckpointer& self, const std::string& path) {
+             self.at_work();
              self.call([path](Checkpointer& run) -> Result<bool> {
                CAIRN_TRY(run.queue_checkpoint_removal(path));
                return true;

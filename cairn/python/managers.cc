@@ -27,40 +27,60 @@ WhileSaving while_saving_of(const std::string& name) {
                       "while_saving is \"wait\", \"refuse\" or \"queue\", not '" + name + "'"));
 }
 
-SaveHandle save(const PythonManager& self, const PythonTrees& trees, const std::string& path,
+SaveHandle save(PythonManager& self, const PythonTrees& trees, const std::string& path,
                 const SaveTreeOptions& options) {
+  const auto manager = self.at_work();
   const std::string extras = options.extras.is_null() ? "" : dump_json(options.extras);
-  return begin_apart([manager = self.manager, named = to_trees(trees),
-                      structures = structures_for(*self.manager, trees, extras), path,
-                      options](const CommitGuard& guard) {
+  auto given = std::make_shared<const Given>(give(trees, giving_for(*manager, extras)));
+  return begin_apart([manager, given = std::move(given), path, options](const CommitGuard& guard) {
     SaveTreeOptions adjusted = options;
-    adjusted.adjust = adjustment(guard, structures);
-    return manager->save_checkpoint(named, path, adjusted);
+    adjusted.adjust = adjustment(guard, given);
+    return manager->save_checkpoint(given->trees, path, adjusted);
   });
 }
 
 void check_for_errors(const PythonManager& self) {
-  value_of(without_interruptions([&] { return self.manager->check_for_errors(); }));
+  value_of(without_interruptions([&] { return self.manager()->check_for_errors(); }));
 }
 
 /// The error, if there is one, is taken only by a caller who still waits.
 void wait_until_finished(const PythonManager& self) {
-  wait_for_saves_of(self.manager);
+  wait_for_saves_of(self.manager());
   check_for_errors(self);
 }
 
 }  // namespace
 
-Structures structures_for(const AsyncCheckpointManager& manager, const PythonTrees& trees,
-                          const std::string& extras) {
-  const bool wanted =
-      manager.is_enabled() && manager.options().use_tensorstore && manager.runtime()->rank() == 0;
-  return wanted ? structures_of(trees, extras) : Structures();
+PythonManager::PythonManager()
+    : manager_(std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, own_runtime())) {}
+
+const std::shared_ptr<AsyncCheckpointManager>& PythonManager::at_work() {
+  const auto where = runtime();
+  // In the child of a fork a process that is alone has another runtime, and goes on with the old.
+  if (where->coordinator() != manager_->runtime()->coordinator()) {
+    if (has_worked_) {
+      throw Failure(Error(Code::kFailedPrecondition, "python/other-ranks",
+                          "the ranks of the job are others than when this manager or Checkpointer "
+                          "began to save or load; make a new one, on every rank"));
+    }
+    manager_ = std::make_shared<AsyncCheckpointManager>(manager_->options(), where);
+  }
+  has_worked_ = true;
+  return manager_;
 }
 
-SaveAdjustment adjustment(CommitGuard first, Structures structures) {
-  return [first = std::move(first), structures = std::move(structures)](SaveOptions& options) {
-    if (options.write_index) options.structures = structures;
+Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras) {
+  const Runtime& where = *manager.runtime();
+  const bool enabled = manager.is_enabled();
+  return {.alone = !enabled || where.ranks() == 1,
+          .structured = enabled && manager.options().use_tensorstore && where.rank() == 0,
+          .extras = extras};
+}
+
+SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Given> given) {
+  return [first = std::move(first), given = std::move(given)](SaveOptions& options) {
+    if (options.write_index) options.structures = given->structures;
+    options.refusal = given->refusal;
     options.guard = [first, second = options.guard]() -> Result<std::shared_ptr<void>> {
       CAIRN_TRY(first());
       return take_guard(second);
@@ -78,11 +98,7 @@ void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
 
 void bind_managers(nb::module_& module) {
   nb::class_<PythonManager>(module, "AsyncManager")
-      .def("__init__",
-           [](PythonManager* self) {
-             new (self) PythonManager{
-                 std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, runtime())};
-           })
+      .def(nb::init<>())
       .def(
           "configure",
           [](const PythonManager& self, std::optional<bool> enable, const nb::object& dtype,
@@ -97,14 +113,14 @@ void bind_managers(nb::module_& module) {
                                         .blocking = blocking,
                                         .while_saving = while_saving_of(while_saving)};
             if (shard_size) options.shard_size = *shard_size;
-            self.manager->set_options(std::move(options));
+            self.manager()->set_options(std::move(options));
           },
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
           nb::arg("while_saving"), nb::arg("shard_size").none())
       .def(
           "save",
-          [](const PythonManager& self, const PythonTrees& trees, const std::string& path,
+          [](PythonManager& self, const PythonTrees& trees, const std::string& path,
              const nb::object& dtype, const std::string& metadata, const std::string& extras,
              bool write_index, std::optional<std::int64_t> step, const nb::object& committed,
              const nb::object& progress) {
@@ -123,7 +139,7 @@ void bind_managers(nb::module_& module) {
       .def("wait_until_finished", &wait_until_finished)
       .def("check_for_errors", &check_for_errors)
       .def("saves_in_flight",
-           [](const PythonManager& self) { return self.manager->saves_in_flight(); });
+           [](const PythonManager& self) { return self.manager()->saves_in_flight(); });
 }
 
 }  // namespace cairn::python

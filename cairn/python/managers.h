@@ -14,16 +14,28 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// Python's AsyncManager.
-struct PythonManager {
-  std::shared_ptr<AsyncCheckpointManager> manager;
+/// Python's AsyncManager. Its calls are Python's, one at a time.
+class PythonManager {
+ public:
+  /// Chooses nothing (own_runtime()).
+  PythonManager();
+
+  const std::shared_ptr<AsyncCheckpointManager>& manager() const { return manager_; }
+  /// The same, for a call that ranks make together. The first goes to the ranks that are chosen
+  /// then (runtime()), with another manager if need be; when they have changed later, throws
+  /// `failed_precondition` (python/other-ranks).
+  const std::shared_ptr<AsyncCheckpointManager>& at_work();
+
+ private:
+  std::shared_ptr<AsyncCheckpointManager> manager_;
+  bool has_worked_ = false;
 };
 
-/// For the reference system (structures_of()), if these saves can have them.
-Structures structures_for(const AsyncCheckpointManager& manager, const PythonTrees& trees,
-                          const std::string& extras);
-/// Gives a save its structures, and lets `first` have its say before whatever guard it has.
-SaveAdjustment adjustment(CommitGuard first, Structures structures);
+/// How trees are given to a manager: with what the reference system needs, if its saves have it.
+Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras);
+/// Gives a save its structures or its refusal, and lets `first` have its say before whatever guard
+/// it has.
+SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Given> given);
 
 /// Until none is on its way; says nothing of how they ended.
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);

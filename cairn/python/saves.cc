@@ -54,29 +54,17 @@ SaveOptions options_of(const SaveCall& call) {
   return options;
 }
 
-/// What is saved. Of several ranks, one that cannot tell what tells the others so, with the save.
-std::vector<NamedTree> trees_of(const SaveCall& call, SaveOptions& options, const Runtime& where) {
-  try {
-    if (call.write_index && call.layout == kZarr2Layout && where.rank() == 0)
-      options.structures = structures_of(call.trees, call.extras);
-    return to_trees(call.trees);
-  } catch (const Failure& failure) {
-    if (where.ranks() == 1) throw;
-    options.refusal = failure.error();
-  } catch (const nb::python_error& raised) {
-    if (where.ranks() == 1 || !raised.matches(PyExc_Exception)) throw;
-    options.refusal = Error(Code::kInvalidArgument, "python/unsupported-leaf",
-                            "a leaf raised " + nb::cast<std::string>(nb::repr(raised.value())));
-  }
-  return {};
-}
-
 SaveHandle begin_save(const SaveCall& call) {
   AsyncSaveOptions options{.save = options_of(call), .committed = after_commit(call.committed)};
   const auto where = runtime();
-  auto trees = trees_of(call, options.save, *where);
-  return begin_apart([trees = std::move(trees), path = call.path, options = std::move(options),
-                      where](const CommitGuard& guard) {
+  const bool indexed = call.write_index && call.layout == kZarr2Layout;
+  auto given = give(call.trees, {.alone = where->ranks() == 1,
+                                 .structured = indexed && where->rank() == 0,
+                                 .extras = call.extras});
+  options.save.structures = std::move(given.structures);
+  options.save.refusal = std::move(given.refusal);
+  return begin_apart([trees = std::move(given.trees), path = call.path,
+                      options = std::move(options), where](const CommitGuard& guard) {
     AsyncSaveOptions guarded = options;
     guarded.save.guard = guard;
     return save_async(trees, path, guarded, where);
@@ -123,10 +111,20 @@ std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& fu
   return [kept = keep(function)](const SaveReport&) { return call_back(kept); };
 }
 
-std::vector<NamedTree> to_trees(const PythonTrees& trees) {
-  std::vector<NamedTree> made;
-  for (const auto& [prefix, object] : trees) made.emplace_back(prefix, to_tree(object));
-  return made;
+Given give(const PythonTrees& trees, const Giving& how) {
+  Given given;
+  try {
+    if (how.structured) given.structures = structures_of(trees, how.extras);
+    for (const auto& [prefix, object] : trees) given.trees.emplace_back(prefix, to_tree(object));
+  } catch (const Failure& failure) {
+    if (how.alone) throw;
+    given.refusal = failure.error();
+  } catch (const nb::python_error& raised) {
+    if (how.alone || !raised.matches(PyExc_Exception)) throw;
+    given.refusal = Error(Code::kInvalidArgument, "python/unsupported-leaf",
+                          "a leaf raised " + nb::cast<std::string>(nb::repr(raised.value())));
+  }
+  return given;
 }
 
 void bind_saves(nb::module_& module) {

@@ -51,7 +51,21 @@ auto begin_apart(Begin begin) {
 std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function);
 
 using PythonTrees = std::vector<std::pair<std::string, nb::object>>;
-std::vector<NamedTree> to_trees(const PythonTrees& trees);
+
+/// What is saved.
+struct Given {
+  std::vector<NamedTree> trees = {};
+  Structures structures = {};
+  std::optional<Error> refusal = {};  ///< why there is nothing
+};
+
+/// How a rank says what it saves.
+struct Giving {
+  bool alone = true;  ///< what goes wrong is thrown; otherwise the others hear it with the save
+  bool structured = true;  ///< with structures_of()
+  std::string extras = {};
+};
+Given give(const PythonTrees& trees, const Giving& how);
 
 void bind_saves(nb::module_& module);
 

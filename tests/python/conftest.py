@@ -6,6 +6,9 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+from rank_jobs import Job
+
 os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 PACKAGE = Path(os.environ["CAIRN_BUILD"]) / "python"
@@ -14,3 +17,17 @@ sys.path.insert(0, str(PACKAGE))
 os.environ["PYTHONPATH"] = str(PACKAGE)
 # A shell makes what it starts with & deaf to Ctrl-C, and whatever that starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="module")
+def start():
+    """Of jobs, which end with the module."""
+    jobs = []
+
+    def run(*words):
+        jobs.append(Job(*words))
+        return jobs[-1]
+
+    yield run
+    for job in jobs:
+        job.end()

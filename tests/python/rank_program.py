@@ -2,6 +2,7 @@
 """One rank of a job in Python, told what to do one line of JSON at a time, or by arguments.
 
     rank_program.py jax PORT RANK COUNT     of jax.distributed, with two devices for each process
+    rank_program.py late PORT RANK COUNT    the same, with a manager and a run made before
     rank_program.py torch PORT RANK COUNT   of torch.distributed
     rank_program.py rendezvous DIRECTORY RANK COUNT
     rank_program.py alone DEVICES
@@ -12,6 +13,7 @@ an `error` with its text and reason.
 """
 
 import dataclasses
+import functools
 import json
 import os
 import signal
@@ -48,6 +50,11 @@ class Rank:
     def __init__(self, rank, with_jax):
         self.rank = rank
         self.with_jax = with_jax
+
+    @functools.cached_property
+    def runs(self):
+        from rank_runs import Runs
+        return Runs(self.rank)
 
     def state(self, step):
         if not self.with_jax:
@@ -108,6 +115,40 @@ class Rank:
                                        template=self.state(0))
         self.check(older, step - 1)
         return self.check(loaded, step)
+
+    def on_some(self, devices):
+        import jax
+        from jax.sharding import Mesh, NamedSharding, PartitionSpec
+        mesh = Mesh(np.array(jax.devices())[devices], "x")
+        spec = PartitionSpec("x") if len(devices) == 2 else PartitionSpec()
+        return NamedSharding(mesh, spec)
+
+    def save_on_some(self, path, devices, by_manager=False):
+        """An array on these devices of the job, and one on all of them."""
+        import cairn
+        import jax
+        sharding = self.on_some(devices)
+        array = jax.make_array_from_callback(SHAPES["rows"], sharding,
+                                             lambda index: whole("rows", 5)[index], dtype=np.int32)
+        tree = {"some": array, "rows": self.state(5)["rows"]}
+        if not by_manager:
+            return cairn.save(tree, path, timeout=LONG)["arrays"]
+        self.runs.manager.save_tree(tree, path)
+        return self.runs.manager.wait_until_finished()
+
+    def load_on_some(self, path, devices, key):
+        """The number of shards that this process has."""
+        import cairn
+        sharding, shards = self.on_some(devices), []
+        for tree in (cairn.load(path, sharding=sharding, timeout=LONG),
+                     self.runs.manager.load(path, None, shardings={key: sharding})[0]):
+            assert (tree[key].sharding, tree[key].dtype) == (sharding, np.int32)
+            shards.append(len(tree[key].addressable_shards))
+            for shard in tree[key].addressable_shards:
+                np.testing.assert_array_equal(np.asarray(shard.data),
+                                              whole("rows", 5)[shard.index])
+        assert shards[0] == shards[1]
+        return shards[0]
 
     def check(self, tree, step):
         """Equal to NumPy's, bit for bit; says how many shards there were."""
@@ -170,7 +211,7 @@ class Rank:
     def do(self, order):
         name = order.pop("do")
         try:
-            return {"got": getattr(self, name)(**order)}
+            return {"got": getattr(self if hasattr(self, name) else self.runs, name)(**order)}
         except (Exception, KeyboardInterrupt) as error:
             return {"error": str(error), "reason": getattr(error, "reason", ""),
                     "type": type(error).__name__}
@@ -200,11 +241,14 @@ def start(how, *words):
         with_devices(words[0])
         return Rank(0, True)
     rank, count = int(words[1]), int(words[2])
-    if how == "jax":
+    if how in ("jax", "late"):
         jax = with_devices(2)
+        made = Rank(rank, True)
+        if how == "late":
+            made.runs.make_run(words[3], every=1)
         jax.distributed.initialize(f"localhost:{words[0]}", count, rank)
         jax.devices()  # for which JAX waits for all
-        return Rank(rank, True)
+        return made
     if how == "torch":
         import torch.distributed
         torch.distributed.init_process_group("gloo", init_method=f"tcp://localhost:{words[0]}",

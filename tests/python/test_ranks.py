@@ -6,85 +6,19 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from rank_jobs import PROGRAM, failed, got
 
-PROGRAM = Path(__file__).parent / "rank_program.py"
 SHORT = 2  # seconds until somebody who never comes is late
-
-
-class Job:
-    """The ranks of a job, each told what to do one line at a time."""
-
-    def __init__(self, how, count, *words):
-        port = words[0] if words else free_port()
-        ends = [[str(count)]] if how == "alone" else \
-            [[str(port), str(rank), str(count)] for rank in range(count)]
-        self.ranks = [subprocess.Popen([sys.executable, PROGRAM, how, *end], text=True,
-                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-                      for end in ends]
-        for rank, process in enumerate(self.ranks):
-            assert self.answer(rank) == {"ready": rank}, process.wait()
-
-    def tell(self, rank, do, **words):
-        self.ranks[rank].stdin.write(json.dumps({"do": do, **words}) + "\n")
-        self.ranks[rank].stdin.flush()
-
-    def answer(self, rank):
-        return json.loads(self.ranks[rank].stdout.readline())
-
-    def do(self, do, special=None, **words):
-        """All of them at once; `special` has more words for some."""
-        for rank in range(len(self.ranks)):
-            self.tell(rank, do, **(words | (special or {}).get(rank, {})))
-        return [self.answer(rank) for rank in range(len(self.ranks))]
-
-    def end(self):
-        for process in reversed(self.ranks):  # JAX ends whoever sees rank 0 go
-            process.kill()
-            process.communicate()
-
-
-def free_port():
-    with socket.socket() as at:
-        at.bind(("localhost", 0))
-        return at.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def start():
-    jobs = []
-
-    def run(*words):
-        jobs.append(Job(*words))
-        return jobs[-1]
-
-    yield run
-    for job in jobs:
-        job.end()
 
 
 @pytest.fixture(scope="module")
 def jobs(start):
     """Of jax.distributed, with two devices a process; and alone, with four."""
     return {4: start("jax", 4), 2: start("jax", 2), 1: start("alone", 4)}
-
-
-def got(answers):
-    assert all("got" in answer for answer in answers), answers
-    return [answer["got"] for answer in answers]
-
-
-def failed(answers, *words):
-    """All of them got one error, with these words in it."""
-    texts = {answer.get("error") for answer in answers}
-    assert len(texts) == 1, texts
-    text = texts.pop()
-    assert text and all(word in text for word in words), text
 
 
 def shown(command, path):

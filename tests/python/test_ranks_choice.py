@@ -9,6 +9,7 @@ import cairn
 import numpy as np
 import pytest
 from cairn import _ranks
+from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +60,36 @@ def test_a_process_that_began_alone_says_what_to_do(monkeypatch, tmp_path):
     assert cairn.coordinate() == cairn.Ranks(0, 2, "torch")
     with pytest.raises(TimeoutError, match="rank 1 did not come"):
         cairn.load(tmp_path / "c", timeout=0.1)
+
+
+def test_what_began_alone_does_not_go_on_alone(monkeypatch, tmp_path):
+    tree, manager = {"w": np.ones(3)}, AsyncCheckpointManager()
+    runs = [Checkpointer(tmp_path / name, None, [CheckpointInterval(every=1)])
+            for name in ("first", "second")]
+    manager.save_tree(tree, tmp_path / "c")
+    runs[0].on_step(None, tree, step=1)
+    assert runs[1].load_checkpoint_if_any(None) is None
+    initialise_torch(monkeypatch, Notes())
+    calls = [lambda: manager.save_tree(tree, tmp_path / "c"),
+             lambda: runs[0].on_step(None, tree, step=2),
+             lambda: runs[0].save_pytree(tree, "model", step=2),
+             lambda: runs[0].load_checkpoint(None),
+             lambda: runs[1].on_step(None, tree, step=1),
+             lambda: runs[1]._run.remove(str(tmp_path / "first/run-1"))]
+    for text in (r"by 'torch'.*cairn.coordinate\(\)", "make a new one, on every rank"):
+        for call in calls:
+            with pytest.raises(cairn.MismatchError, match=text) as caught:
+                call()
+            assert caught.value.reason == "python/other-ranks"
+        cairn.coordinate()
+    manager.wait_until_finished()
+    runs[0].wait_until_finished()
+    assert [entry["step"] for entry in cairn.ls(tmp_path / "first")] == [1]
+
+
+def test_making_a_manager_or_a_run_chooses_nothing(tmp_path):
+    Checkpointer(tmp_path, None, [], manager=AsyncCheckpointManager())
+    assert _ranks._choice is None
 
 
 def test_what_is_chosen_lasts(monkeypatch, tmp_path):

@@ -120,6 +120,30 @@ def test_dropping_it_loses_nothing(tmp_path):
     assert cairn.load(tmp_path / "run-1")["w"].sum() == 1 << 18
 
 
+def test_a_forked_child_goes_on_with_what_its_parent_used(tmp_path):
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", (
+        "import numpy, os, sys\n"
+        "from cairn.serialization import AsyncCheckpointManager, Checkpointer\n"
+        "base, tree, manager = sys.argv[1], {'w': numpy.ones(9)}, AsyncCheckpointManager()\n"
+        "run, unused = (Checkpointer(f'{base}/{name}', None, []) for name in 'ab')\n"
+        "def use(*runs):\n"
+        "    for each in (manager, *runs):\n"
+        "        if each is manager:\n"
+        "            each.save_tree(tree, f'{base}/{os.getpid()}')\n"
+        "        else:\n"
+        "            each.on_step(None, tree, True, step=os.getpid())\n"
+        "        each.wait_until_finished()\n"
+        "use(run)\n"
+        "child = os.fork()\n"
+        "if child == 0:\n"
+        "    use(run, unused)\n"
+        "    os._exit(0)\n"
+        "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"), tmp_path],
+        timeout=60)
+    assert done.returncode == 0
+    assert len(names(tmp_path)) == 4 and len(names(tmp_path / "a")) == 2
+
+
 def test_a_manager_of_its_own(tmp_path, caplog):
     manager = AsyncCheckpointManager(use_tensorstore=False, blocking=True)
     run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)], manager=manager)

@@ -15,6 +15,7 @@ from cairn._opened import Checkpoint, parts_of
 from cairn._opened import open as open_checkpoint
 from cairn._placements import Placements, filled
 from cairn._progress import progress_sink
+from cairn._refusals import prepared
 
 PathLike = str | os.PathLike[str]
 Progress = bool | Callable[[int, int], None] | None
@@ -50,9 +51,9 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
             all of them, by name; half an hour if it is not given.
         progress: True draws a bar; a function gets the bytes done and in all.
     """
-    return _core.begin_save([(prefix, tree)], os.fspath(path), layout=layout, compress=compress,
-                            dtype=dtype, validate=validate, step=step,
-                            metadata=_json(metadata), extras=_json(extras),
+    state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
+    return _core.begin_save([(prefix, state)], os.fspath(path), layout=layout, compress=compress,
+                            dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
                             chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
                             progress=progress_sink(progress, "saving"))
 

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from cairn import _core, _ranks
+from cairn._dtypes import numpy_dtype
 from cairn._errors import error_of
 
 
@@ -19,7 +20,15 @@ def problem_of(array: jax.Array) -> str:
     """Why it holds nothing that could be saved; empty if it does."""
     if isinstance(array, jax.core.Tracer):
         return "is traced: save outside of jit, grad and the like"
-    return "is an array of JAX that was deleted or donated" if array.is_deleted() else ""
+    if array.is_deleted():
+        return "is an array of JAX that was deleted or donated"
+    if array.is_fully_addressable or array.sharding.addressable_devices:
+        return ""
+    owners = {device.process_index for device in devices_of(array.sharding)}
+    if len(owners) > 1 or _ranks.place().by != "jax":
+        return ""
+    return (f"lies on devices of rank {owners.pop()} alone, for which it is like an array of its "
+            "own; put it on devices of several ranks (jax.device_put)")
 
 
 def describe_array(array: jax.Array) -> tuple[Any, ...]:
@@ -100,12 +109,16 @@ def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     return _core.Sharding.of_boxes(shape, boxes, [_device(device, ranks) for device in devices])
 
 
-def place(sharding: Any, shape: tuple[int, ...],
+def place(sharding: Any, shape: tuple[int, ...], dtype: str,
           shards: Sequence[tuple[int, np.ndarray]]) -> jax.Array:
-    """An array of JAX from what the load read: each box once, for the first of its devices here."""
+    """An array of JAX from what the load read: each box once, for the first of its devices here,
+    if there are any."""
     devices = devices_of(sharding)
     held = sharding.addressable_devices_indices_map(shape)
     read = {str(held[devices[position]]): data for position, data in shards}
+    if not held:
+        known = jax.dtypes.canonicalize_dtype(numpy_dtype(dtype))
+        return jax.make_array_from_single_device_arrays(shape, sharding, [], dtype=known)
     return jax.make_array_from_callback(shape, sharding, lambda index: read[str(index)])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from cairn import _core
 from cairn._classes import class_name
+from cairn._refusals import Refusal
 from cairn._statics import NotPlain, dump_statics
 
 Children = list[tuple[str | int, Any]]
@@ -48,6 +49,8 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
             return _torch.describe_tensor(thing)
     children = children_of(thing)
     if children is None:
+        if isinstance(thing, Refusal):
+            return "problem", thing.problem
         return ("problem", _function_problem(thing)) if callable(thing) else None
     if is_prng_key(thing):
         from cairn import _jax

@@ -62,7 +62,7 @@ class Placements:
         if where is None:
             return whole_array(shape, shards)
         from cairn import _jax
-        made = _jax.place(where, shape, shards)
+        made = _jax.place(where, shape, dtype, shards)
         if made.dtype.name != dtype:
             logger.warning("%s: %s became %s, as JAX does without jax_enable_x64",
                            _core.key_text(parts), dtype, made.dtype.name)

@@ -85,7 +85,7 @@ class Target:
             tensor = _torch.place(self._tensors[where], dtype, shape, shards)
             return tensor if self.callback is None else self.callback(tensor, key)
         sharding, function = self._wishes.sharding(key), self._wishes.function(key)
-        array = made_array(None if where in self._reshaped else sharding, shape, shards,
+        array = made_array(None if where in self._reshaped else sharding, shape, dtype, shards,
                            self.in_jax or function is not None)
         if where in self._reshaped and sharding is not None:
             array = sys.modules["jax"].device_put(array, sharding)

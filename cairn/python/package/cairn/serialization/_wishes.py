@@ -132,13 +132,13 @@ def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     return _jax.core_sharding(sharding, shape)
 
 
-def made_array(sharding: Any, shape: tuple[int, ...], shards: list[tuple[int, Any]],
-               in_jax: bool) -> Any:
+def made_array(sharding: Any, shape: tuple[int, ...], dtype: str,
+               shards: list[tuple[int, Any]], in_jax: bool) -> Any:
     """From what was read: where the sharding says, or else JAX's if asked for and it is imported,
     or NumPy's."""
     if sharding is not None:
         from cairn import _jax
-        return _jax.place(sharding, shape, shards)
+        return _jax.place(sharding, shape, dtype, shards)
     jax = sys.modules.get("jax")
     array = whole_array(shape, shards)
     return array if jax is None or not in_jax else jax.numpy.asarray(array)

@@ -19,6 +19,7 @@ from cairn._front import Progress
 from cairn._log import logger
 from cairn._nodes import children_of, with_children
 from cairn._progress import progress_sink
+from cairn._refusals import prepared
 from cairn.serialization import fsspec_utils
 from cairn.serialization._casts import dtype_named
 from cairn.serialization._dicts import by_text, flatten_dict, is_flatten, unflatten_dict
@@ -191,14 +192,18 @@ class AsyncCheckpointManager:
         if mesh is None:
             self._say("mesh", "saved without a mesh: arrays are saved as they lie")
         dtype = dtype_named(float_dtype)
-        state = unflatten_dict(tree) if isinstance(tree, Mapping) and is_flatten(tree) else tree
-        state = _gathered(state, gather_fns)
-        if do_all_gather:
-            state = self._on_all(state, dtype, mesh, cpu_offload)
+
+        def make() -> tuple[Any, str, str]:
+            state = unflatten_dict(tree) if isinstance(tree, Mapping) and is_flatten(tree) else tree
+            state = _gathered(state, gather_fns)
+            if do_all_gather:
+                state = self._on_all(state, dtype, mesh, cpu_offload)
+            return state, json_text(metadata), ""
+
         text = path_text(path)
         committed = None if callback is None else lambda: callback(text)
-        self._save([(prefix or "", state)], path, dtype=dtype, metadata=json_text(metadata),
-                   extras="", write_index=True, committed=committed, progress=progress)
+        self._save(make, prefix or "", path, dtype=dtype, write_index=True, committed=committed,
+                   progress=progress)
         return text
 
     save = save_tree
@@ -218,10 +223,14 @@ class AsyncCheckpointManager:
         """
         check_prefix(prefix)
         wanted = dtype_named(dtype)
-        state = self._on_all(pytree, wanted, mesh, cpu_offload) if do_all_gather else pytree
-        about = json_text(extras)
-        self._save([(prefix, state)], path, dtype=wanted, metadata=about, extras=about,
-                   write_index=write_index, committed=None, progress=progress)
+
+        def make() -> tuple[Any, str, str]:
+            state = self._on_all(pytree, wanted, mesh, cpu_offload) if do_all_gather else pytree
+            about = json_text(extras)
+            return state, about, about
+
+        self._save(make, prefix, path, dtype=wanted, write_index=write_index, committed=None,
+                   progress=progress)
         return path_text(path)
 
     def load(self, path: Any, mesh: Any, shardings: Any = None, mismatch_allowed: bool = True,
@@ -335,10 +344,17 @@ class AsyncCheckpointManager:
     def _validates(self, validate: bool | None) -> bool:
         return self.enable_validation if validate is None else validate
 
-    def _save(self, trees: list[tuple[str, Any]], path: Any, *, progress: Progress,
-              **options: Any) -> _core.SaveHandle:
-        self._global_manager.check_others()
-        return self.configured().save(trees, local_path(path), step=None,
+    def _save(self, make: Callable[[], tuple[Any, str, str]], prefix: str, path: Any, *,
+              progress: Progress, **options: Any) -> _core.SaveHandle:
+        """`make` gives the tree, its metadata and its extras."""
+
+        def make_unless_others_failed() -> tuple[Any, str, str]:
+            self._global_manager.check_others()
+            return make()
+
+        tree, metadata, extras = prepared(make_unless_others_failed, "", "")
+        return self.configured().save([(prefix, tree)], local_path(path), metadata=metadata,
+                                      extras=extras, step=None,
                                       progress=progress_sink(progress, "saving"), **options)
 
     def _on_all(self, tree: Any, dtype: Any, mesh: Any, cpu_offload: bool) -> Any:

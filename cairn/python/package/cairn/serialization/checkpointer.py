@@ -16,6 +16,7 @@ from cairn._front import Progress
 from cairn._log import logger
 from cairn._placements import leaves_of
 from cairn._progress import progress_sink
+from cairn._refusals import Refusal, prepared
 from cairn.serialization import fsspec_utils
 from cairn.serialization._casts import dtype_named
 from cairn.serialization._clock import PolicyClock
@@ -215,15 +216,22 @@ class Checkpointer:
         if self._policy != (wanted := self._wanted_policy()):
             self._run.set_policy(save_interval=wanted[0], step_policies=wanted[1])
             self._policy = wanted
+        tree, about, numbers = prepared(lambda: (pytree, json_text(extras), json_text(metrics)),
+                                        "", "")
+        callbacks = [_told(one, mesh) for one in true_callbacks or ()]
+        if pytree is None and isinstance(tree, Refusal):
+            callbacks = [tree.refuse]
         try:
-            return self._run.on_step(step, pytree, force=bool(force),
-                                     callbacks=[_told(one, mesh) for one in true_callbacks or ()],
-                                     extras=json_text(extras), metrics=json_text(metrics),
+            save = self._run.on_step(step, None if pytree is None else tree, force=bool(force),
+                                     callbacks=callbacks, extras=about, metrics=numbers,
                                      progress=progress_sink(progress, "saving"))
         except DeadlineError:
             if self.should_stop:
                 _exit.give_up()
             raise
+        if save is None and isinstance(tree, Refusal):
+            tree.refuse()
+        return save
 
     def save_checkpoint(self, tree: Any, destination: str, *,
                         commit_callback: Callable[[], object] | None = None,
@@ -400,16 +408,20 @@ class Checkpointer:
               metrics: Mapping[str, float] | None, mesh: Any, shardings: Any = None,
               rules: Rules | None = None, committed: Callable[[], object] | None = None,
               progress: Progress = None, **options: Any) -> _core.SaveHandle:
-        arrays = {} if shardings is None and rules is None else \
-            {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
-             if hasattr(leaf, "shape")}
-        wishes = wished_specs(arrays, mesh, shardings, rules)
+        def make() -> tuple[Any, ...]:
+            arrays = {} if shardings is None and rules is None else \
+                {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
+                 if hasattr(leaf, "shape")}
+            return (tree, wished_specs(arrays, mesh, shardings, rules), json_text(extras),
+                    json_text(metrics))
+
+        state, wishes, about, numbers = prepared(make, [], "", "")
         self._manager.configured()
         axes = [] if mesh is None else [*zip(mesh.axis_names, mesh.devices.shape)]
-        return self._run.save(tree, destination, dtype=dtype_named(dtype),
-                              extras=json_text(extras), metrics=json_text(metrics),
-                              wishes=wishes, mesh=axes if wishes else [], committed=committed,
-                              progress=progress_sink(progress, "saving"), **options)
+        return self._run.save(state, destination, dtype=dtype_named(dtype), extras=about,
+                              metrics=numbers, wishes=wishes, mesh=axes if wishes else [],
+                              committed=committed, progress=progress_sink(progress, "saving"),
+                              **options)
 
     def _inside(self, destination: Any) -> str:
         """A name in the run directory, also of a path in it; the path where it leads elsewhere."""

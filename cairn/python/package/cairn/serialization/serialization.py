@@ -189,7 +189,7 @@ class _SavedTree:
         def place(parts: list[str], dtype: str, shape: tuple[int, ...],
                   shards: list[tuple[int, Any]]) -> None:
             key = by_parts[tuple(parts)]
-            read[tuple(parts)] = made_array(wishes.sharding(key), shape, shards,
+            read[tuple(parts)] = made_array(wishes.sharding(key), shape, dtype, shards,
                                             in_jax=wishes.function(key) is not None)
 
         self._opened.load(self._name, [self.parts[key] for key in keys],
