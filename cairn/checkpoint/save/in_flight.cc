@@ -17,9 +17,10 @@ namespace cairn::inline checkpoint {
 namespace {
 
 /// One name for one place: absolute, without "." and "..", links followed as far as they exist.
+/// Empty for what is no path: nothing can be saved there.
 std::string place_of(const std::string& path) {
   const auto uri = parse_uri(path);
-  if (!uri) return path;
+  if (!uri) return {};
   if (uri->scheme != "file") return uri->to_string();
   std::error_code error;
   const auto place = std::filesystem::weakly_canonical(uri->path, error);
@@ -77,7 +78,7 @@ class Places {
 }  // namespace
 
 InFlight::InFlight(const std::string& path, int rank) : place_(place_of(path)), rank_(rank) {
-  Places::of_this_process().begin(place_, rank_);
+  if (!place_.empty()) Places::of_this_process().begin(place_, rank_);
 }
 
 InFlight::InFlight(InFlight&& other) noexcept
@@ -93,7 +94,8 @@ std::vector<std::string> places_in_flight() { return Places::of_this_process().a
 
 void wait_for_saves(const std::string& path, int rank) {
   if (is_background_thread() || places_in_flight().empty()) return;
-  Places::of_this_process().wait(place_of(path), rank);
+  const std::string place = place_of(path);
+  if (!place.empty()) Places::of_this_process().wait(place, rank);
 }
 
 }  // namespace cairn::inline checkpoint
