@@ -77,7 +77,7 @@ class PythonBoard final : public coord::Board {
     if (!caller_is_gone() || !any_thread_) {
       if (!in_caller(errand) && answer) return interrupted();
     } else if (Py_IsInitialized()) {
-      nb::gil_scoped_acquire acquire;
+      const Acquired acquired;
       errand();
     }
     return answer;

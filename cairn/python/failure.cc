@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/python/failure.h"
 
+#include <atomic>
 #include <map>
 #include <string>
 #include <thread>
+
+#include <nanobind/stl/string.h>
+#include <unistd.h>
+
+#include "cairn/async/per_process.h"
 
 namespace cairn::python {
 
 namespace {
 
-/// Who waits for which thread. Never destroyed: threads may outlive everything else.
+/// Who waits for which thread.
 class Callers {
  public:
+  static Callers& of_this_process() { return PerProcess<Callers>::get(); }
+
   void add(Errands& errands) {
     MutexLock lock(mutex_);
     waiting_[std::this_thread::get_id()] = &errands;
@@ -32,9 +40,11 @@ class Callers {
   std::map<decltype(std::this_thread::get_id()), Errands*> waiting_ CAIRN_GUARDED_BY(mutex_);
 };
 
-Callers& callers() {
-  static Callers* const all = new Callers;
-  return *all;
+/// The one that may still begin something; none: all may.
+std::atomic<decltype(std::this_thread::get_id())> last_thread{};
+
+[[noreturn]] void sleep_until_the_end() {
+  for (;;) ::pause();
 }
 
 Result<void> done_here(const std::function<void()>& errand, std::exception_ptr* raised) {
@@ -52,6 +62,40 @@ Result<void> done_here(const std::function<void()>& errand, std::exception_ptr* 
 
 }  // namespace
 
+nb::object readable(const std::string& text) {
+  return nb::steal(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace"));
+}
+
+Released::Released() : state_(PyEval_SaveThread()) {}
+
+Released::~Released() {
+  try {
+    PyEval_RestoreThread(state_);
+  } catch (...) {
+    sleep_until_the_end();
+  }
+}
+
+Acquired::Acquired() {
+  try {
+    state_ = PyGILState_Ensure();
+  } catch (...) {
+    sleep_until_the_end();
+  }
+}
+
+Acquired::~Acquired() { PyGILState_Release(state_); }
+
+void let_no_other_thread_begin() { last_thread = std::this_thread::get_id(); }
+
+void check_may_begin() {
+  const auto last = last_thread.load();
+  if (last == decltype(last)() || last == std::this_thread::get_id()) return;
+  throw Failure(Error(Code::kCancelled, "python/exiting",
+                      "the program is ending: its other threads can save and load no more"));
+}
+
 void translate_failures() {
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
     try {
@@ -60,9 +104,8 @@ void translate_failures() {
       const Error& error = failure.error();
       const nb::object exception =
           nb::module_::import_("cairn._errors")
-              .attr("error_of")(std::string(code_name(error.code())).c_str(),
-                                std::string(error.reason()).c_str(), error.where().c_str(),
-                                error.to_string().c_str());
+              .attr("error_of")(std::string(code_name(error.code())), std::string(error.reason()),
+                                readable(error.where()), readable(error.to_string()));
       PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
     }
   });
@@ -96,7 +139,7 @@ void Errands::attend() {
   for (;;) {
     const std::function<void()>* errand = nullptr;
     {
-      nb::gil_scoped_release release;
+      const Released released;
       MutexLock lock(mutex_);
       if (!finished_ && (errand_ == nullptr || outcome_))
         changed_.wait_until(mutex_, std::chrono::steady_clock::now() + kMoment);
@@ -106,7 +149,7 @@ void Errands::attend() {
     if (errand != nullptr) run(*errand);
     if (PyErr_CheckSignals() == 0) continue;
     {
-      nb::gil_scoped_release release;
+      const Released released;
       MutexLock lock(mutex_);
       abandoned_ = true;
       changed_.notify_all();
@@ -126,18 +169,18 @@ void Errands::rethrow() const {
   if (raised_) std::rethrow_exception(raised_);
 }
 
-ErrandScope::ErrandScope(Errands& errands) { callers().add(errands); }
-ErrandScope::~ErrandScope() { callers().remove(); }
+ErrandScope::ErrandScope(Errands& errands) { Callers::of_this_process().add(errands); }
+ErrandScope::~ErrandScope() { Callers::of_this_process().remove(); }
 
 Result<void> in_caller(const std::function<void()>& errand) {
-  if (Errands* const caller = callers().find()) return caller->have_done(errand);
+  if (Errands* const caller = Callers::of_this_process().find()) return caller->have_done(errand);
   if (!Py_IsInitialized()) return {};
-  nb::gil_scoped_acquire acquire;
+  const Acquired acquired;
   return done_here(errand, nullptr);
 }
 
 bool caller_is_gone() {
-  Errands* const caller = callers().find();
+  Errands* const caller = Callers::of_this_process().find();
   return caller != nullptr && caller->abandoned();
 }
 
@@ -145,7 +188,7 @@ std::shared_ptr<const void> keep(nb::object object) {
   return {object.release().ptr(), [](PyObject* kept) {
             // An interpreter that is gone has let go of everything.
             if (!Py_IsInitialized()) return;
-            nb::gil_scoped_acquire acquire;
+            const Acquired acquired;
             Py_DECREF(kept);
           }};
 }

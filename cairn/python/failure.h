@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include <nanobind/nanobind.h>
@@ -32,6 +33,9 @@ class Failure : public std::exception {
 /// Makes Python see a Failure. Once, by the module.
 void translate_failures();
 
+/// A text for people, whatever bytes are in it: names of files need not be UTF-8.
+nb::object readable(const std::string& text);
+
 /// The value, or an exception.
 template <typename T>
 T value_of(Result<T> result) {
@@ -39,13 +43,38 @@ T value_of(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+/// While it lives, this thread does not hold Python. At the end of the program Python ends the
+/// threads that want it again, by unwinding them, which no C++ survives: they sleep instead.
+class Released {
+ public:
+  Released();
+  ~Released();
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// While it lives, this thread holds Python. At the end of the program it sleeps likewise.
+class Acquired {
+ public:
+  Acquired();
+  ~Acquired();
+  Acquired(const Acquired&) = delete;
+  Acquired& operator=(const Acquired&) = delete;
+
+ private:
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
+};
+
 /// Waits without holding Python, for `ready`, which waits a moment and says whether it is there.
 /// Throws what a signal handler raised: KeyboardInterrupt after Ctrl-C.
 template <typename Ready>
 void wait_until(const Ready& ready) {
   for (;;) {
     {
-      nb::gil_scoped_release release;
+      const Released released;
       if (ready()) return;
     }
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -102,6 +131,11 @@ Result<void> in_caller(const std::function<void()>& errand);
 /// Has whoever waited in apart() for this thread been interrupted?
 bool caller_is_gone();
 
+/// The program ends: what is begun by other threads than the calling one is refused from now on.
+void let_no_other_thread_begin();
+/// Throws `cancelled` (python/exiting) if this is such a thread.
+void check_may_begin();
+
 /// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
 /// all that it needs.
 template <typename Work>
@@ -113,9 +147,10 @@ auto apart(Work work) {
     std::optional<Answer> answer;
     Errands errands;
   };
+  check_may_begin();
   auto shared = std::make_shared<Shared>(std::move(work));
   {
-    nb::gil_scoped_release release;
+    const Released released;
     run_aside([shared] {
       const ErrandScope scope(shared->errands);
       shared->answer.emplace(shared->work());

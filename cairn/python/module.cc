@@ -14,6 +14,11 @@
 // The macro is nanobind's.
 NB_MODULE(_core, module) {
   namespace python = cairn::python;
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0)
+    throw nanobind::import_error("cairn can be imported by the main interpreter alone");
+  // Daemon threads that the end of a program stops keep what they have: nothing users can mend.
+  nanobind::set_leak_warnings(
+      nanobind::cast<bool>(nanobind::module_::import_("sys").attr("flags").attr("dev_mode")));
   python::translate_failures();
   python::bind_runtime(module);
   python::bind_coordinators(module);

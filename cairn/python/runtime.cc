@@ -24,10 +24,10 @@ const char* level_name(LogLevel level) {
 
 void log_to_python(const LogEntry& entry) {
   if (!Py_IsInitialized()) return;
-  nb::gil_scoped_acquire acquire;
+  const Acquired acquired;
   try {
     nb::module_::import_("cairn._log")
-        .attr("emit")(level_name(entry.level), entry.event, entry.message.c_str());
+        .attr("emit")(level_name(entry.level), entry.event, readable(entry.message));
   } catch (nb::python_error& error) {
     error.discard_as_unraisable("cairn's log");
   }
@@ -98,7 +98,7 @@ ProgressSink progress_of(const nb::object& function) {
   const auto kept = keep(function);
   return [kept](std::uint64_t done, std::uint64_t total) {
     if (!Py_IsInitialized()) return;
-    nb::gil_scoped_acquire acquire;
+    const Acquired acquired;
     const nb::handle call(static_cast<PyObject*>(const_cast<void*>(kept.get())));
     try {
       call(done, total);
@@ -110,7 +110,7 @@ ProgressSink progress_of(const nb::object& function) {
 
 Result<void> call_back(const std::shared_ptr<const void>& function) {
   if (!Py_IsInitialized()) return {};
-  nb::gil_scoped_acquire acquire;
+  const Acquired acquired;
   try {
     nb::handle(static_cast<PyObject*>(const_cast<void*>(function.get())))();
     return {};
@@ -124,7 +124,8 @@ void bind_runtime(nb::module_& module) {
   module.def("forget_runtime", &forget_runtime);
   module.def(
       "wait_for_background", [] { return wait_for_background_until(Deadline::in(kMoment)); },
-      nb::call_guard<nb::gil_scoped_release>());
+      nb::call_guard<Released>());
+  module.def("let_no_other_thread_begin", &let_no_other_thread_begin);
   module.def("places_in_flight", &places_in_flight);
 }
 

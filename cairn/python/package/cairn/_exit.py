@@ -21,6 +21,7 @@ def give_up() -> None:
 
 def finish() -> None:
     """Until all that goes on in the background has ended. The second Ctrl-C abandons it."""
+    _core.let_no_other_thread_begin()  # daemon threads, which nobody joins
     if _core.wait_for_background():
         return
     if _given_up:
