@@ -160,7 +160,7 @@ class PythonCheckpointer {
   }
   static void let_go(std::shared_ptr<Checkpointer> run) {
     // What watches the run may be about to say something to Python.
-    nb::gil_scoped_release release;
+    const Released released;
     run.reset();
   }
 

@@ -37,6 +37,16 @@ struct SaveCall {
   nb::object progress;
 };
 
+constexpr const char* kAboutHandles = R"(A save on its way. Dropping it cancels nothing.
+
+    >>> import cairn, tempfile
+    >>> handle = cairn.save_async({"step": 100}, tempfile.mkdtemp() + "/c")
+    >>> handle.wait()["arrays"]
+    0
+    >>> handle.done(), handle.phase
+    (True, 'done')
+)";
+
 SaveOptions options_of(const SaveCall& call) {
   SaveOptions options;
   options.layout = call.layout;
@@ -128,12 +138,18 @@ Given give(const PythonTrees& trees, const Giving& how) {
 }
 
 void bind_saves(nb::module_& module) {
-  nb::class_<SaveHandle>(module, "SaveHandle")
-      .def_prop_ro("path", &SaveHandle::path)
-      .def_prop_ro("phase", &SaveHandle::phase)
-      .def_prop_ro("progress", &progress_tuple)
-      .def("done", &SaveHandle::done)
-      .def("wait", &wait_for, nb::arg("timeout") = nb::none());
+  nb::class_<SaveHandle>(module, "SaveHandle", kAboutHandles)
+      .def_prop_ro("path", &SaveHandle::path, "Where to.")
+      .def_prop_ro("phase", &SaveHandle::phase,
+                   "What it does now: 'staging', 'writing', 'committing', 'done', 'failed', ...")
+      .def_prop_ro("progress", &progress_tuple, "Bytes written, bytes to write, bytes a second.")
+      .def("done", &SaveHandle::done, "Has it ended, well or not?")
+      .def("wait", &wait_for, nb::arg("timeout") = nb::none(),
+           "Until the checkpoint is durable and visible, or so many seconds; the error of the save "
+           "every time.")
+      .def("__repr__", [](const SaveHandle& handle) {
+        return readable("<save to " + handle.path() + ": " + std::string(handle.phase()) + ">");
+      });
   module.def(
       "begin_save",
       [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,

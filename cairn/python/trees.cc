@@ -29,6 +29,17 @@ bool is_exactly(const nb::handle& object, const T& type) {
   return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == reinterpret_cast<PyObject*>(type);
 }
 
+/// Nothing for what UTF-8 cannot hold: half of a surrogate pair.
+std::optional<std::string> utf8_of(const nb::handle& text) {
+  Py_ssize_t size = 0;
+  const char* const first = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (first == nullptr) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  return std::string(first, static_cast<std::size_t>(size));
+}
+
 /// What a tree is for.
 struct Purpose {
   const char* describe;  // the function of cairn._nodes
@@ -89,8 +100,10 @@ class Packer {
       std::int64_t number = 0;
       if (nb::try_cast(key, number)) return Key(number);
     }
-    if (is_exactly(key, &PyUnicode_Type)) return Key(nb::cast<std::string>(key));
-    refuse(fmt::format("has the key {}; keys are texts or integers of 64 bits",
+    if (is_exactly(key, &PyUnicode_Type)) {
+      if (auto text = utf8_of(key)) return Key(*std::move(text));
+    }
+    refuse(fmt::format("has the key {}; keys are texts in UTF-8 or integers of 64 bits",
                        nb::cast<std::string>(nb::repr(key))));
     return std::nullopt;
   }
@@ -111,15 +124,27 @@ class Packer {
     return items;
   }
 
-  static std::optional<Tree> pack_value(const nb::handle& object) {
+  Tree pack_integer(const nb::handle& object) {
+    try {
+      return Tree(Value(value_of(Integer::parse(text_of(object)))));
+    } catch (const nb::python_error&) {
+      return refuse("is an integer with more digits than Python writes");
+    }
+  }
+
+  Tree pack_text(const nb::handle& object) {
+    auto text = utf8_of(object);
+    return text ? Tree(Value(*std::move(text))) : refuse("is a text that UTF-8 cannot hold");
+  }
+
+  std::optional<Tree> pack_value(const nb::handle& object) {
     PyObject* const it = object.ptr();
     if (PyBool_Check(it)) return Tree(Value(it == Py_True));
-    if (is_exactly(object, &PyLong_Type))
-      return Tree(Value(value_of(Integer::parse(text_of(object)))));
+    if (is_exactly(object, &PyLong_Type)) return pack_integer(object);
     if (is_exactly(object, &PyFloat_Type)) return Tree(Value(PyFloat_AsDouble(it)));
     if (is_exactly(object, &PyComplex_Type))
       return Tree(Value(nb::cast<std::complex<double>>(object)));
-    if (is_exactly(object, &PyUnicode_Type)) return Tree(Value(nb::cast<std::string>(object)));
+    if (is_exactly(object, &PyUnicode_Type)) return pack_text(object);
     if (is_exactly(object, &PyBytes_Type)) {
       const auto bytes = nb::borrow<nb::bytes>(object);
       return Tree(Value(Bytes{std::string(bytes.c_str(), bytes.size())}));

@@ -2,6 +2,7 @@
 """The plain verbs: what they take, what they say, what survives."""
 
 import fcntl
+import inspect
 import json
 import os
 import pickle
@@ -60,13 +61,99 @@ def test_slices_read_what_numpy_would_give(tmp_path):
         index = tuple(one(size) for size in array.shape[:count])
         if rng.integers(0, 3) == 0:
             index = (Ellipsis, *(one(size) for size in array.shape[4 - count:]))
-        np.testing.assert_array_equal(leaf[index], array[index], err_msg=str(index))
+        if rng.integers(0, 3) == 0:
+            at = rng.integers(0, len(index) + 1)
+            index = (*index[:at], None, *index[at:])
+        read, expected = leaf[index], array[index]
+        np.testing.assert_array_equal(read, expected, err_msg=str(index))
+        assert type(read) is type(expected), index
     np.testing.assert_array_equal(np.asarray(leaf), array)
-    for wrong in (7, (0, 0, 0, 0, 0), -8):
+    assert len(leaf) == 7 and [row.shape for row in leaf] == [(1, 9, 4)] * 7
+    wrong = (7, (0, 0, 0, 0, 0), -8, "x", True, np.True_, [0, 1], np.array([0, 1]), (..., ...),
+             (slice(None), [0]), np.ones(7, bool), 1.5)
+    for index in wrong:
         with pytest.raises(IndexError):
-            leaf[wrong]
+            leaf[index]
+
+
+def test_a_leaf_without_dimensions_is_an_array_too(tmp_path):
+    cairn.save({"z": np.float32(3)}, tmp_path / "c")
+    leaf = cairn.open(tmp_path / "c")["z"]
+    assert np.asarray(leaf).shape == () and np.asarray(leaf, np.float64) == 3 and leaf[()] == 3
     with pytest.raises(TypeError):
-        leaf["x"]
+        list(leaf)
+
+
+def test_leaves_are_found_by_text_and_by_parts(tmp_path):
+    cairn.save({"a": {"b.c": np.ones(2)}, "n": 3}, tmp_path / "c")
+    opened = cairn.open(tmp_path / "c")
+    assert ("a", "b.c") in opened and opened.leaves[0].key in opened and "a" not in opened
+    with pytest.raises(KeyError, match="subtree"):
+        opened["a"]
+    with pytest.raises(KeyError, match="value"):
+        opened["n"]
+    with pytest.raises(TypeError, match="key path"):
+        opened[None]
+
+
+def test_one_key_needs_no_list(tmp_path):
+    cairn.save({"ab": np.ones(2), "a": np.ones(3), "b": np.ones(4)}, tmp_path / "c")
+    assert list(cairn.load(tmp_path / "c", keys="ab")) == ["ab"]
+    with pytest.raises(TypeError, match="bytes"):
+        cairn.load(tmp_path / "c", keys=[b"ab"])
+
+
+def test_paths_of_all_kinds(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    names = ["~/home", b"bytes", "with a\nnew line and \u00e9", tmp_path / "path"]
+    for number, name in enumerate(names):
+        cairn.save({"n": number}, name)
+    assert sorted(os.listdir(tmp_path)) == ["bytes", "home", "path", names[2]]
+    assert [cairn.load(name)["n"] for name in names] == [0, 1, 2, 3]
+    for wrong in ("no\udcffutf8", "with a\0nul"):
+        with pytest.raises(cairn.InvalidArgumentError, match="UTF-8|a NUL byte"):
+            cairn.save({"n": 1}, wrong)
+
+
+def test_a_relative_path_stays_where_it_was(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    changed = threading.Event()
+    saving = cairn.save_async({"w": np.arange(9)}, "c", progress=lambda *_: changed.wait())
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    changed.set()
+    saving.wait()
+    opened = cairn.open(tmp_path / "c")
+    assert opened["w"][8] == 8 and not os.listdir(".")
+    monkeypatch.chdir(tmp_path)
+    opened = cairn.open("c")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert opened["w"][7] == 7
+
+
+def test_a_path_that_is_none_hinders_no_other(tmp_path):
+    done = run("import cairn, sys\n"
+               "for _ in range(2):\n"
+               "    try:\n"
+               "        cairn.save({}, '')\n"
+               "    except ValueError as error:\n"
+               "        print(error.reason)\n"
+               "print(cairn.save({'n': 1}, sys.argv[1])['arrays'])", tmp_path / "c")
+    assert (done.stdout.split(), done.stderr) == (["uri/empty", "uri/empty", "0"], "")
+
+
+def test_tools_see_what_save_takes():
+    takes = inspect.signature(cairn.save)
+    assert takes.parameters == inspect.signature(cairn.save_async).parameters
+    with pytest.raises(TypeError, match="float"):
+        cairn.save({}, "c", step=1.5)
+
+
+def test_a_handle_says_what_it_is(tmp_path):
+    saving = cairn.save_async({"n": 1}, tmp_path / "c")
+    saving.wait()
+    assert repr(saving) == f"<save to {tmp_path / 'c'}: done>"
 
 
 def test_damage_is_named(tmp_path):
@@ -140,9 +227,9 @@ def test_metadata_must_be_json(tmp_path):
         cairn.save({"a": 1}, tmp_path / "d", metadata={"loss": float("nan")})
 
 
-def run(program, *args, **options):
-    return subprocess.run([sys.executable, "-c", program, *map(str, args)], text=True,
-                          capture_output=True, timeout=120, **options)
+def run(program, *args, options=()):
+    return subprocess.run([sys.executable, *options, "-c", program, *map(str, args)], text=True,
+                          capture_output=True, timeout=120)
 
 
 def test_the_end_of_the_program_waits_for_saves(tmp_path):
@@ -182,6 +269,53 @@ def test_a_forked_child_saves_too(tmp_path):
                "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))", tmp_path / "c")
     assert (done.returncode, done.stderr) == (0, "")
     assert cairn.load(tmp_path / "c")["w"].sum() == 0
+
+
+def test_daemon_threads_harm_no_end_of_a_program(tmp_path):
+    done = run("import cairn, numpy, sys, threading\n"
+               "saved = threading.Event()\n"
+               "def save(number):\n"
+               "    try:\n"
+               "        while True:\n"
+               "            cairn.save({'w': numpy.ones(9)}, f'{sys.argv[1]}/{number}')\n"
+               "            cairn.load(f'{sys.argv[1]}/{number}')\n"
+               "            saved.set()\n"
+               "    except cairn.CancelledError as error:\n"
+               "        assert error.reason == 'python/exiting'\n"
+               "for number in range(4):\n"
+               "    threading.Thread(target=save, args=[number], daemon=True).start()\n"
+               "saved.wait()", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="the module has another name there")
+def test_another_interpreter_cannot_import_it():
+    done = run("import warnings; warnings.simplefilter('ignore')\n"
+               "import _xxsubinterpreters as interpreters\n"
+               "try:\n"
+               "    interpreters.run_string(interpreters.create(),\n"
+               "        'import warnings; warnings.simplefilter(\"ignore\"); import cairn')\n"
+               "except Exception as error:\n"
+               "    print(error)")
+    assert "main interpreter" in done.stdout and (done.returncode, done.stderr) == (0, "")
+
+
+def test_nothing_is_left_at_the_end(tmp_path):
+    done = run("import cairn, cairn.serialization, numpy, sys\n"
+               "class Ring: pass\n"
+               "ring = Ring()\n"
+               "ring.saving = cairn.save_async({'w': numpy.ones(9)}, sys.argv[1],\n"
+               "                               progress=lambda *_: ring)\n"
+               "ring.opened = cairn.open(sys.argv[1])\n"
+               "ring.opened.ring = ring\n"
+               "repr(ring.opened), cairn.verify(sys.argv[1]), cairn.load(sys.argv[1])\n"
+               "run = cairn.serialization.Checkpointer(sys.argv[1] + '/run', None, [])\n"
+               "run.ring = ring\n"
+               "try:\n"
+               "    cairn.load(sys.argv[1] + '/none')\n"
+               "except cairn.Error as error:\n"
+               "    ring.error = error", tmp_path, options=["-X", "dev", "-W", "error"])
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_importing_it_imports_nothing_large():

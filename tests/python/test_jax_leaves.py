@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
 ROWS = NamedSharding(MESH, PartitionSpec("x"))
@@ -123,3 +123,29 @@ def test_arrays_that_hold_nothing_are_all_named(path):
     with pytest.raises(cairn.InvalidArgumentError, match="x is traced"):
         jax.jit(lambda x: cairn.save({"x": x}, path))(jnp.ones(3))
     assert not path.exists()
+
+
+def test_what_was_committed_to_no_device_is_so_again(tmp_path):
+    state = {"w": jax.device_put(jnp.ones(8), ROWS),
+             "step": jnp.int32(3), "there": jax.device_put(jnp.ones(2), jax.devices()[2]),
+             "key": jax.random.key(1)}
+    cairn.save(state, tmp_path / "c")
+    loaded = cairn.load(tmp_path / "c", template=state)
+    assert not loaded["step"].committed and not loaded["key"].committed
+    assert loaded["there"].committed and loaded["there"].devices() == {jax.devices()[2]}
+    outline = cairn.load(tmp_path / "c", template={"step": jax.ShapeDtypeStruct((), jnp.int32)})
+    assert not outline["step"].committed
+    # JAX refuses what is committed to one device together with what lies on several.
+    assert jax.jit(lambda w, step: w * step)(loaded["w"], loaded["step"]).sum() == 24
+    placed = cairn.load(tmp_path / "c", template={"step": state["step"]},
+                        sharding={"step": jax.devices()[1]})
+    assert placed["step"].committed and placed["step"].devices() == {jax.devices()[1]}
+
+
+def test_a_mesh_without_devices_is_refused(tmp_path):
+    cairn.save({"w": np.ones(8)}, tmp_path / "c")
+    nowhere = NamedSharding(AbstractMesh((8,), ("x",)), PartitionSpec("x"))
+    for options in ({"sharding": nowhere},
+                    {"template": {"w": jax.ShapeDtypeStruct((8,), float, sharding=nowhere)}}):
+        with pytest.raises(cairn.InvalidArgumentError, match="abstract mesh"):
+            cairn.load(tmp_path / "c", **options)

@@ -92,11 +92,15 @@ def test_arrays_lie_in_memory_as_they_like(tmp_path):
 def test_what_cannot_be_saved_is_listed_whole_and_nothing_is_written(tmp_path):
     tree = {"good": np.ones(2), "text": np.array(["x"]),
             "deep": [object(), {"when": np.datetime64(1, "s")}],
-            "objects": np.array([{}], dtype=object), "keys": {1.5: 2}}
+            "objects": np.array([{}], dtype=object), "keys": {1.5: 2},
+            "masked": np.ma.masked_array([1, 2], [True, False]), "half": "\udcff",
+            "halves": {"\udcff": 1}, "long": 10**5000}
     with pytest.raises(cairn.InvalidArgumentError) as caught:
         cairn.save(tree, tmp_path / "c")
     assert caught.value.reason == "python/unsupported-leaf"
-    for place in ("text", "deep.0", "deep.1.when", "objects", "keys"):
+    for place in ("text", "deep.0", "deep.1.when", "objects", "keys",
+                  "masked is a masked array", "half is a text", "halves has the key",
+                  "long is an integer"):
         assert place in str(caught.value)
     assert "good" not in str(caught.value)
     assert not (tmp_path / "c").exists()
@@ -107,6 +111,10 @@ def test_a_container_that_holds_itself_is_refused(tmp_path):
     ring.append(ring)
     with pytest.raises(cairn.InvalidArgumentError, match="contain itself"):
         cairn.save(ring, tmp_path / "c")
+    cairn.save({}, tmp_path / "c")
+    for where in ("template", "out"):
+        with pytest.raises(cairn.InvalidArgumentError, match="contain itself"):
+            cairn.load(tmp_path / "c", **{where: ring})
 
 
 def test_a_class_that_is_gone_comes_back_as_plain(tmp_path):

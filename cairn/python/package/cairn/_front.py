@@ -3,23 +3,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-import os
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 from cairn import _core
 from cairn._errors import error_of
 from cairn._nodes import like
 from cairn._opened import Checkpoint, parts_of
 from cairn._opened import open as open_checkpoint
+from cairn._paths import PathLike, path_text
 from cairn._placements import Placements, filled
 from cairn._progress import progress_sink
 from cairn._refusals import prepared
 
-PathLike = str | os.PathLike[str]
 Progress = bool | Callable[[int, int], None] | None
 Key = str | Sequence[str | int]
+Options = ParamSpec("Options")
 
 
 def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
@@ -50,15 +52,35 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         timeout: with several processes, the seconds after which whoever is late fails the save on
             all of them, by name; half an hour if it is not given.
         progress: True draws a bar; a function gets the bytes done and in all.
+
+    Example:
+        >>> import numpy as np, tempfile
+        >>> weights = np.ones(3)
+        >>> handle = save_async({"w": weights}, tempfile.mkdtemp() + "/c", step=100)
+        >>> weights[:] = 0
+        >>> load(handle.wait()["path"])["w"]
+        array([1., 1., 1.])
     """
     state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
-    return _core.begin_save([(prefix, state)], os.fspath(path), layout=layout, compress=compress,
-                            dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
-                            chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
+    return _core.begin_save([(prefix, state)], path_text(path), layout=layout, compress=compress,
+                            dtype=dtype, validate=validate, step=_integer(step), metadata=about,
+                            extras=more, chunk_bytes=_integer(chunk_bytes),
+                            shard_size=_integer(shard_size), timeout=timeout,
                             progress=progress_sink(progress, "saving"))
 
 
-def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
+def _taking(begin: Callable[Options, object]) -> Callable[
+        [Callable[..., dict[str, Any]]], Callable[Options, dict[str, Any]]]:
+    """For a function that takes what another one takes, as programs and tools see it."""
+    def decorate(function: Callable[..., dict[str, Any]]) -> Callable[Options, dict[str, Any]]:
+        shown: Any = function
+        shown.__signature__ = inspect.signature(begin).replace(return_annotation="dict[str, Any]")
+        return function
+    return decorate
+
+
+@_taking(save_async)
+def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
     """Saves a tree and returns when it is safe on the disk; takes what save_async() takes.
 
     Returns the path, the number of arrays, their bytes and those stored. An exception means that
@@ -69,11 +91,11 @@ def save(tree: Any, path: PathLike, **options: Any) -> dict[str, Any]:
         >>> save({"a": [1, 2.5, None]}, path)["path"] == path
         True
     """
-    return save_async(tree, path, **options).wait()
+    return save_async(*tree_and_path, **options).wait()
 
 
 def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any = None,
-         keys: Sequence[Key] = (), prefix: str | None = None,
+         keys: str | Sequence[Key] = (), prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
          allow_pickle: bool = False, timeout: float | None = None,
          progress: Progress = None) -> Any:
@@ -89,7 +111,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
             if the load fails.
         sharding: a sharding or device of JAX for all arrays, or a tree of them with the structure
             of what is loaded. This process reads what its own devices hold.
-        keys: dotted key paths, or tuples of their parts; nothing else is read.
+        keys: dotted key paths, or tuples of their parts; nothing else is read. A text is one key.
         prefix: which tree, where there are several.
         dtype: floats are cast to it.
         strict_shapes: a missing leaf, another shape or a type that no cast leads to is an error
@@ -106,8 +128,19 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
 
     Raises:
         cairn.CorruptError: bytes are not what was saved; the text names the leaf and the chunk.
+
+    Example:
+        >>> import numpy as np, tempfile
+        >>> path = tempfile.mkdtemp() + "/c"
+        >>> _ = save({"params": {"w": np.ones(2, np.float16), "b": np.zeros(2)}}, path)
+        >>> load(path, keys="params.w")
+        {'params': {'w': array([1., 1.], dtype=float16)}}
+        >>> load(path, template={"params": {"w": np.empty(2)}})
+        {'params': {'w': array([1., 1.])}}
     """
-    where = os.fspath(path)
+    where = path_text(path)
+    if isinstance(keys, str):
+        keys = [keys]
     if out is not None and (template is not None or sharding is not None):
         raise error_of("invalid_argument", "python/out", "",
                        "out is a template by itself, of memory that lies where it lies: give "
@@ -128,14 +161,29 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
 
 
 def ls(base: PathLike) -> list[dict[str, Any]]:
-    """The checkpoints of a run, newest first."""
+    """The checkpoints of a run, newest first.
+
+        >>> import tempfile
+        >>> run = tempfile.mkdtemp()
+        >>> for step in (100, 200):
+        ...     _ = save({"w": 1.5}, f"{run}/{step}", step=step)
+        >>> [entry["name"] for entry in ls(run)]
+        ['200', '100']
+    """
     names = ("path", "name", "step", "timestamp", "is_temporary", "torn", "pinned", "problem")
-    return [dict(zip(names, entry, strict=True)) for entry in _core.list_run(os.fspath(base))]
+    return [dict(zip(names, entry, strict=True)) for entry in _core.list_run(path_text(base))]
 
 
 def verify(path: PathLike, *, prefix: str | None = None,
            progress: Progress = None) -> dict[str, Any]:
-    """Reads every stored byte and says what is damaged: `damages` is empty if all is well."""
+    """Reads every stored byte and says what is damaged: `damages` is empty if all is well.
+
+        >>> import numpy as np, tempfile
+        >>> path = tempfile.mkdtemp() + "/c"
+        >>> _ = save({"w": np.ones(3)}, path)
+        >>> verify(path)["damages"]
+        []
+    """
     names = ("prefix", "key", "object", "chunk", "reason", "message")
     report = open_checkpoint(path)._opened.verify(prefix, progress_sink(progress, "verifying"))
     report["damages"] = [dict(zip(names, one, strict=True)) for one in report["damages"]]
@@ -145,7 +193,15 @@ def verify(path: PathLike, *, prefix: str | None = None,
 def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix: str | None = None,
          progress: Progress = None) -> dict[str, Any]:
     """Compares two checkpoints, whatever layout each has: `differences` is empty if they are equal
-    bit for bit."""
+    bit for bit.
+
+        >>> import numpy as np, tempfile
+        >>> run = tempfile.mkdtemp()
+        >>> for step in (1, 2):
+        ...     _ = save({"w": np.ones(3), "b": np.full(2, step)}, f"{run}/{step}")
+        >>> [(one["key"], one["different"]) for one in diff(f"{run}/1", f"{run}/2")["differences"]]
+        [('b', 2)]
+    """
     names = ("kind", "prefix", "key", "first", "second", "elements", "different", "max_absolute",
              "max_relative")
     one, other = (each if isinstance(each, Checkpoint) else open_checkpoint(each)
@@ -153,6 +209,10 @@ def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix:
     report = one._opened.diff(other._opened, prefix, progress_sink(progress, "comparing"))
     report["differences"] = [dict(zip(names, each, strict=True)) for each in report["differences"]]
     return report
+
+
+def _integer(value: int | None) -> int | None:
+    return None if value is None else operator.index(value)
 
 
 def _json(value: Mapping[str, Any] | None) -> str:

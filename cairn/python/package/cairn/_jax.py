@@ -100,6 +100,10 @@ def devices_of(sharding: Any) -> Sequence[Any]:
 
 def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     if isinstance(sharding, jax.sharding.NamedSharding):
+        if isinstance(sharding.mesh, jax.sharding.AbstractMesh):
+            raise error_of("invalid_argument", "load/bad-sharding", "",
+                           f"{sharding} is on an abstract mesh, which has no devices: give one on "
+                           "a Mesh")
         return _core.Sharding.on_mesh(_core_mesh(sharding.mesh, _ranks.place()),
                                       spec_entries(sharding.spec))
     devices = devices_of(sharding)
@@ -107,6 +111,12 @@ def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     boxes = [_box(held[device], shape) for device in devices]
     ranks = _ranks.place()
     return _core.Sharding.of_boxes(shape, boxes, [_device(device, ranks) for device in devices])
+
+
+def place_anywhere(array: np.ndarray) -> jax.Array:
+    """Committed to no device: it lies where JAX's default is, and goes where others are."""
+    placed: jax.Array = jax.device_put(array)
+    return placed
 
 
 def place(sharding: Any, shape: tuple[int, ...], dtype: str,
@@ -139,6 +149,14 @@ def wanted_sharding(leaf: Any) -> Any:
     if isinstance(leaf, jax.ShapeDtypeStruct) and leaf.sharding is None:
         return jnp.zeros(()).sharding
     return getattr(leaf, "sharding", None)
+
+
+def is_committed(leaf: Any) -> bool:
+    """To its devices. What is not goes together with arrays on any others, and so must what takes
+    its place."""
+    if isinstance(leaf, jax.ShapeDtypeStruct):
+        return leaf.sharding is not None
+    return bool(getattr(leaf, "committed", True))
 
 
 @functools.lru_cache(maxsize=16)

@@ -39,7 +39,7 @@ def describe(thing: Any) -> tuple[Any, ...] | None:
         if not _jax.is_key(thing):
             return _jax.describe_array(thing)
     if isinstance(thing, (np.ndarray, np.generic)):
-        return "array", np.asarray(thing), False
+        return _describe_numpy(thing)
     if "torch" in sys.modules:
         from cairn import _torch
         problem = _torch.problem_of(thing)
@@ -65,6 +65,13 @@ def _function_problem(function: Any) -> str:
             "out, as equinox.filter(module, equinox.is_array) does")
 
 
+def _describe_numpy(thing: Any) -> tuple[Any, ...]:
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(thing, masked.MaskedArray):
+        return "problem", "is a masked array: give its data and its mask, each by itself"
+    return "array", np.asarray(thing), False
+
+
 def describe_template(thing: Any) -> tuple[Any, ...] | None:
     """The same, but ("outline", dtype, shape, sharding) for whatever has a dtype and a shape."""
     if "torch" in sys.modules:
@@ -83,7 +90,7 @@ def describe_template(thing: Any) -> tuple[Any, ...] | None:
 def describe_out(thing: Any) -> tuple[Any, ...] | None:
     """The same of a tree that is filled: memory of the caller that may be written to."""
     if isinstance(thing, np.ndarray):
-        return "array", np.asarray(thing), False
+        return _describe_numpy(thing)
     if "torch" in sys.modules:
         from cairn import _torch
         if _torch.is_tensor(thing):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import operator
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +14,18 @@ import numpy as np
 from cairn import _core
 from cairn._dtypes import numpy_dtype
 from cairn._errors import error_of
+from cairn._paths import PathLike, path_text
 
 
 def parts_of(key: str | Sequence[str | int]) -> list[str]:
     """The parts of "a.b.0" or of ("a", "b", 0)."""
     if isinstance(key, str):
         return _core.parse_key(key)
+    if isinstance(key, int):
+        return [str(key)]
+    if not isinstance(key, (tuple, list)):
+        raise TypeError("a key path is a text or a tuple of its parts, not "
+                        f"{type(key).__qualname__}")
     return [str(part) for part in key]
 
 
@@ -48,66 +53,102 @@ class Leaf:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """As NumPy has it, or ml_dtypes."""
         return numpy_dtype(self.dtype_name)
 
     @property
     def ndim(self) -> int:
+        """Dimensions."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """Elements."""
         return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
+        """Bytes in memory."""
         return _core.array_nbytes(self.dtype_name, self.shape) or 0
 
     def __getitem__(self, index: Any) -> Any:
+        """What NumPy gives for integers, slices, an ellipsis and None. IndexError for others."""
         wanted = _Wanted(self.shape, index)
         return self._opened.read(*self._place, wanted.ranges)[wanted.inside]
 
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a leaf without dimensions has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        return True  # it is there, whatever its length
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.__getitem__, range(len(self)))
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False:
+            raise ValueError("a leaf lies in a file: an array of it is always a copy")
         array: np.ndarray[Any, Any] = self[...]
-        return array if dtype is None else array.astype(dtype)
+        return array if dtype is None else array.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
         return f"<{self.key}: {self.dtype_name} {self.shape}>"
 
 
 class _Wanted:
-    """An index of integers, slices and an ellipsis: the box that holds it, and the index inside."""
+    """An index of integers, slices, an ellipsis and None: the box that holds it, and the index
+    inside."""
 
     def __init__(self, shape: tuple[int, ...], index: Any):
         given = list(index) if isinstance(index, tuple) else [index]
-        if Ellipsis not in given:
-            given.append(Ellipsis)
-        at = given.index(Ellipsis)
-        given[at:at + 1] = [slice(None)] * (len(shape) - len(given) + 1)
-        if len(given) != len(shape):
+        places = [at for at, one in enumerate(given) if one is Ellipsis]
+        if len(places) > 1:
+            raise IndexError("an index can have one ellipsis, not several")
+        left = len(shape) - sum(one is not None and one is not Ellipsis for one in given)
+        if left < 0:
             raise IndexError(f"too many indices for an array of shape {shape}")
+        at = places[0] if places else len(given)
+        given[at:at + 1] = [slice(None)] * left
         self.ranges: list[tuple[int, int]] = []
-        inside: list[int | slice] = []
-        for size, one in zip(shape, given, strict=True):
-            self._add(size, one, inside)
-        self.inside = tuple(inside)
+        self._inside: list[Any] = []
+        sizes = iter(shape)
+        for one in given:
+            if one is None:
+                self._inside.append(None)
+            else:
+                self._add(next(sizes), one)
+        # With an ellipsis NumPy gives an array where it would give a number.
+        self.inside = (*self._inside, Ellipsis) if places else tuple(self._inside)
 
-    def _add(self, size: int, one: Any, inside: list[int | slice]) -> None:
+    def _add(self, size: int, one: Any) -> None:
         if not isinstance(one, slice):
-            at = operator.index(one)
+            at = _integer(one)
             if not -size <= at < size:
                 raise IndexError(f"index {at} is out of bounds for a dimension of {size}")
             at %= size
             self.ranges.append((at, at + 1))
-            inside.append(0)
+            self._inside.append(0)
             return
         steps = range(*one.indices(size))
         if not steps:
             self.ranges.append((0, 0))
-            inside.append(slice(None))
+            self._inside.append(slice(None))
             return
         low, high = min(steps[0], steps[-1]), max(steps[0], steps[-1])
         self.ranges.append((low, high + 1))
-        inside.append(slice(None, None, steps.step))
+        self._inside.append(slice(None, None, steps.step))
+
+
+def _integer(index: Any) -> int:
+    try:
+        if not isinstance(index, (bool, np.bool_)):
+            return operator.index(index)
+    except TypeError:
+        pass
+    raise IndexError("an index of a leaf is made of integers, slices, an ellipsis and None, not of "
+                     f"{type(index).__qualname__}; read a range and index that: leaf[...][index]")
 
 
 class Checkpoint:
@@ -116,6 +157,16 @@ class Checkpoint:
     `checkpoint["params.w"]` or `checkpoint["params", "w"]` is a Leaf; `leaves` has all of them,
     `values` whatever is no array, and `tree` both, as nested dicts. Printed it is a tree with
     types, shapes, sizes and how arrays lay on a mesh; a notebook shows it in parts that fold.
+    Iterating goes over the leaves.
+
+        >>> import cairn, tempfile
+        >>> path = tempfile.mkdtemp() + "/c"
+        >>> _ = cairn.save({"params": {"w": np.ones((2, 3))}, "step": 7}, path)
+        >>> checkpoint = cairn.open(path)
+        >>> checkpoint["params", "w"][0, :2]
+        array([1., 1.])
+        >>> [leaf.shape for leaf in checkpoint], "params.w" in checkpoint
+        ([(2, 3)], True)
     """
 
     def __init__(self, path: str):
@@ -157,7 +208,7 @@ class Checkpoint:
             self._by_key.setdefault(name, []).append(leaf)
 
     def __getitem__(self, key: str | tuple[str | int, ...]) -> Leaf:
-        text = key if isinstance(key, str) else _core.key_text(parts_of(key))
+        text = _text_of(key)
         found = self._by_key.get(text, [])
         if len(found) == 1:
             return found[0]
@@ -165,10 +216,17 @@ class Checkpoint:
             raise error_of("invalid_argument", "load/prefix-ambiguous", "",
                            f"'{text}' is in several trees: put one of "
                            f"{', '.join(leaf.prefix for leaf in found)} in front")
-        raise error_of("not_found", "load/key-missing", "", f"there is no array '{text}'")
+        raise error_of("not_found", "load/key-missing", "", f"there is no array '{text}'"
+                       + self._instead(text))
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._by_key
+    def _instead(self, text: str) -> str:
+        if text in self.values:
+            return f"; it is a value: values['{text}']"
+        inside = [key for key in self._by_key if key.startswith(f"{text}.")]
+        return f"; it is a subtree, see tree: '{inside[0]}' is there" if inside else ""
+
+    def __contains__(self, key: str | tuple[str | int, ...]) -> bool:
+        return _text_of(key) in self._by_key
 
     def __iter__(self) -> Iterator[Leaf]:
         return iter(self.leaves)
@@ -185,6 +243,20 @@ class Checkpoint:
         return tree_html(f"{self.path}  {self.kind}", self.tree)
 
 
-def open(path: str | os.PathLike[str]) -> Checkpoint:
-    """Opens a checkpoint of ours or of another system by its metadata alone."""
-    return Checkpoint(os.fspath(path))
+def _text_of(key: str | tuple[str | int, ...]) -> str:
+    return key if isinstance(key, str) else _core.key_text(parts_of(key))
+
+
+def open(path: PathLike) -> Checkpoint:
+    """Opens a checkpoint of ours or of another system by its metadata alone.
+
+        >>> import cairn, tempfile
+        >>> path = tempfile.mkdtemp() + "/c"
+        >>> _ = cairn.save({"params": {"w": np.ones(3)}, "step": 7}, path)
+        >>> checkpoint = cairn.open(path)
+        >>> checkpoint["params.w"]
+        <params.w: float64 (3,)>
+        >>> checkpoint.values
+        {'step': 7}
+    """
+    return Checkpoint(path_text(path))

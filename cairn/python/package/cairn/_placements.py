@@ -13,6 +13,8 @@ from cairn._log import logger
 from cairn._nodes import children_of
 
 Parts = tuple[str, ...]
+_MOST_LEVELS = 200  # as the library has it
+
 Outline = tuple[Any, ...]  # parts, dtype, shape, how it lay on a mesh
 
 
@@ -27,11 +29,16 @@ class Placements:
                            "not imported")
         self._sharding = sharding
         self._wanted: dict[Parts, Any] = {}  # shardings of JAX
+        self._anywhere: set[Parts] = set()  # of those in the template that are not committed
         self._tensors = tensors_of(template)
         if template is not None and "jax" in sys.modules:
             from cairn import _jax
-            self._wanted.update((parts, where) for parts, leaf in leaves_of(template)
-                                if (where := _jax.wanted_sharding(leaf)) is not None)
+            for parts, leaf in leaves_of(template):
+                where = _jax.wanted_sharding(leaf)
+                if where is not None:
+                    self._wanted[parts] = where
+                    if not _jax.is_committed(leaf):
+                        self._anywhere.add(parts)
 
     @property
     def choose(self) -> Callable[[str, str, list[Outline]], list[_core.Sharding | None]] | None:
@@ -49,6 +56,7 @@ class Placements:
         from cairn import _jax
         given = _given(self._sharding, {tuple(parts) for parts, *_ in outlines})
         self._wanted.update(given)
+        self._anywhere.difference_update(given)
         return [_jax.core_sharding(given[tuple(parts)], shape) if tuple(parts) in given else None
                 for parts, _, shape, _ in outlines]
 
@@ -62,7 +70,8 @@ class Placements:
         if where is None:
             return whole_array(shape, shards)
         from cairn import _jax
-        made = _jax.place(where, shape, dtype, shards)
+        made = _jax.place_anywhere(whole_array(shape, shards)) if tuple(parts) in self._anywhere \
+            else _jax.place(where, shape, dtype, shards)
         if made.dtype.name != dtype:
             logger.warning("%s: %s became %s, as JAX does without jax_enable_x64",
                            _core.key_text(parts), dtype, made.dtype.name)
@@ -128,6 +137,10 @@ def _given(sharding: Any, arrays: set[Parts]) -> dict[Parts, Any]:
 def leaves_of(tree: Any, above: Parts = (),
               is_leaf: Callable[[Any], bool] = lambda thing: False) -> Iterator[tuple[Parts, Any]]:
     """Leaves with the parts of their key paths, as the library names them."""
+    if len(above) > _MOST_LEVELS:
+        raise error_of("invalid_argument", "tree/too-deep", "",
+                       f"more than {_MOST_LEVELS} containers inside each other; does one contain "
+                       "itself?")
     children = None if is_leaf(tree) else children_of(tree)
     if children is None:
         yield above, tree

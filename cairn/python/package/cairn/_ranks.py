@@ -21,7 +21,11 @@ RENDEZVOUS = "CAIRN_RENDEZVOUS"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is, and by what they meet."""
+    """Which of how many processes this is, and by what they meet.
+
+        >>> coordinate("alone").count
+        1
+    """
 
     rank: int
     count: int

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paths as the library takes them."""
+
+from __future__ import annotations
+
+import os
+
+from cairn._errors import error_of
+
+PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
+
+
+def path_text(path: PathLike) -> str:
+    """`~` is the user's home; a relative path begins where the program stands now, wherever that is
+    when it is used. URLs stay as they are."""
+    text = os.path.expanduser(os.fsdecode(path))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise error_of("invalid_argument", "python/path", "",
+                       f"the path {text!r} is no text in UTF-8") from None
+    if not text or "://" in text or os.path.isabs(text):
+        return text
+    return os.path.join(os.getcwd(), text)
