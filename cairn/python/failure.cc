@@ -184,6 +184,20 @@ bool caller_is_gone() {
   return caller != nullptr && caller->abandoned();
 }
 
+std::optional<Error> refusal_of(const std::function<void()>& work, bool alone) {
+  try {
+    work();
+    return std::nullopt;
+  } catch (const Failure& failure) {
+    if (alone) throw;
+    return failure.error();
+  } catch (const nb::python_error& raised) {
+    if (alone || !raised.matches(PyExc_Exception)) throw;
+    return Error(Code::kInvalidArgument, "python/unsupported-leaf",
+                 "a leaf raised " + nb::cast<std::string>(nb::repr(raised.value())));
+  }
+}
+
 std::shared_ptr<const void> keep(nb::object object) {
   return {object.release().ptr(), [](PyObject* kept) {
             // An interpreter that is gone has let go of everything.

@@ -162,6 +162,10 @@ auto apart(Work work) {
   return value_of(std::move(*shared->answer));
 }
 
+/// Does `work`. Alone, what goes wrong is thrown; of several ranks, given, for the others to hear
+/// it.
+std::optional<Error> refusal_of(const std::function<void()>& work, bool alone);
+
 /// Keeps a Python object alive; whoever lets go of it last need not hold Python.
 std::shared_ptr<const void> keep(nb::object object);
 

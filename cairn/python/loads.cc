@@ -79,6 +79,21 @@ LoadOptions options_of(const LoadCall& call) {
   return options;
 }
 
+/// Of several ranks, one whose template is wrong says so in the load.
+std::optional<Tree> template_of(const LoadCall& call, LoadOptions& options) {
+  std::optional<Tree> like;
+  if (call.like.is_none()) return like;
+  auto refusal =
+      refusal_of([&] { like = call.fill ? to_filled(call.like) : to_template(call.like); },
+                 own_runtime()->ranks() == 1);
+  if (refusal) {
+    options.choose_shardings = [error = *std::move(refusal)](const OpenedPrefix&) {
+      return Result<Choices>(error);
+    };
+  }
+  return like;
+}
+
 Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
   if (!loaded || !*loaded) return loaded;
   CAIRN_TRY_ASSIGN(auto leaves, flatten((*loaded)->tree));
@@ -90,8 +105,7 @@ Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
 
 nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
   LoadOptions options = options_of(call);
-  std::optional<Tree> like;
-  if (!call.like.is_none()) like = call.fill ? to_filled(call.like) : to_template(call.like);
+  auto like = template_of(call, options);
   ShardingTree shardings;
   for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
   const auto loaded = apart([load_it, options = std::move(options), like = std::move(like),

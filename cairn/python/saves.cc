@@ -123,17 +123,13 @@ std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& fu
 
 Given give(const PythonTrees& trees, const Giving& how) {
   Given given;
-  try {
-    if (how.structured) given.structures = structures_of(trees, how.extras);
-    for (const auto& [prefix, object] : trees) given.trees.emplace_back(prefix, to_tree(object));
-  } catch (const Failure& failure) {
-    if (how.alone) throw;
-    given.refusal = failure.error();
-  } catch (const nb::python_error& raised) {
-    if (how.alone || !raised.matches(PyExc_Exception)) throw;
-    given.refusal = Error(Code::kInvalidArgument, "python/unsupported-leaf",
-                          "a leaf raised " + nb::cast<std::string>(nb::repr(raised.value())));
-  }
+  given.refusal = refusal_of(
+      [&] {
+        if (how.structured) given.structures = structures_of(trees, how.extras);
+        for (const auto& [prefix, object] : trees)
+          given.trees.emplace_back(prefix, to_tree(object));
+      },
+      how.alone);
   return given;
 }
 

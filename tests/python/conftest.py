@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package of the build, with eight devices for JAX."""
 
+import importlib.util
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -31,3 +33,11 @@ def start():
     yield run
     for job in jobs:
         job.end()
+
+
+@pytest.fixture
+def with_mpi():
+    if shutil.which("mpirun") is None or importlib.util.find_spec("mpi4py") is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("CI needs MPI and mpi4py")
+        pytest.skip("mpirun or mpi4py is not installed")

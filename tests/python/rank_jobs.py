@@ -2,6 +2,7 @@
 """Jobs of several processes, and what they answer."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -62,3 +63,14 @@ def failed(answers, *words):
     assert len(texts) == 1, texts
     text = texts.pop()
     assert text and all(word in text for word in words), text
+
+
+def mpirun(count, *orders):
+    command = ["mpirun", "--oversubscribe", "-n", str(count)]
+    if os.geteuid() == 0:
+        command.append("--allow-run-as-root")
+    done = subprocess.run([*command, sys.executable, PROGRAM, "mpi", *map(json.dumps, orders)],
+                          text=True, capture_output=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {line["rank"]: line["answers"] for line in lines}

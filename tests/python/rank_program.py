@@ -8,8 +8,8 @@
     rank_program.py alone DEVICES
     mpirun ... rank_program.py mpi ORDER...
 
-An order is what to `do` and the arguments of that function below. An answer is what it returns, or
-an `error` with its text and reason.
+An order is what to `do` and the arguments of that function below, `special` ones by rank. An
+answer is what it returns, or an `error` with its text and reason.
 """
 
 import dataclasses
@@ -210,6 +210,7 @@ class Rank:
 
     def do(self, order):
         name = order.pop("do")
+        order |= order.pop("special", {}).get(str(self.rank), {})
         try:
             return {"got": getattr(self if hasattr(self, name) else self.runs, name)(**order)}
         except (Exception, KeyboardInterrupt) as error:

@@ -5,6 +5,7 @@ import datetime as dt
 import os
 import signal
 
+import cairn
 import numpy as np
 from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
 from cairn.serialization.checkpointer import RetentionRules, find_latest_checkpoint
@@ -66,6 +67,12 @@ class Runs:
 
     def manager_load(self, path, step):
         loaded, _ = self.manager.load(path, None)
+        self.check(loaded, step)
+
+    def front_load(self, path, step, wrong=None):
+        self.check(cairn.load(path, template=self.tree(0, wrong)), step)
+
+    def check(self, loaded, step):
         np.testing.assert_array_equal(loaded["w"], self.tree(step)["w"])
 
     def step(self, step, wrong=None, only=None, dies=False, callback=None, waits=True):
@@ -96,10 +103,10 @@ class Runs:
     def should_stop(self):
         return self.run.should_stop
 
-    def resume(self):
+    def resume(self, wrong=None):
         """The step of the latest, which all ranks see alike, whatever the first of them has."""
-        loaded, about = self.run.load_checkpoint(None)
+        loaded, about = self.run.load_checkpoint(None, template=self.tree(0, wrong))
         assert loaded["step"] == about["step"]
-        np.testing.assert_array_equal(loaded["w"], self.tree(loaded["step"])["w"])
+        self.check(loaded, loaded["step"])
         assert find_latest_checkpoint(self.run.base_path).endswith(f"run-{loaded['step']}")
         return loaded["step"]

@@ -2,15 +2,12 @@
 """Real processes save and load together, by what they have initialised; some are killed."""
 
 import importlib.util
-import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
 
 import pytest
-from rank_jobs import PROGRAM, failed, got
+from rank_jobs import failed, got, mpirun
 
 SHORT = 2  # seconds until somebody who never comes is late
 
@@ -136,25 +133,6 @@ def test_ranks_of_torch(start, command, tmp_path):
     assert "by 2 ranks" in shown(command, path)
     got(job.do("load", path=path, step=1))
     failed(job.do("save", {1: {"extra": 5}}, path=path, step=2), "rank 1", "extra (only here)")
-
-
-def mpirun(count, *orders):
-    command = ["mpirun", "--oversubscribe", "-n", str(count)]
-    if os.geteuid() == 0:
-        command.append("--allow-run-as-root")
-    done = subprocess.run([*command, sys.executable, PROGRAM, "mpi", *map(json.dumps, orders)],
-                          text=True, capture_output=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {line["rank"]: line["answers"] for line in lines}
-
-
-@pytest.fixture
-def with_mpi():
-    if shutil.which("mpirun") is None or importlib.util.find_spec("mpi4py") is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("CI needs MPI and mpi4py")
-        pytest.skip("mpirun or mpi4py is not installed")
 
 
 @pytest.mark.usefixtures("with_mpi")

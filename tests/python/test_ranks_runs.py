@@ -6,7 +6,7 @@ import signal
 import subprocess
 
 import pytest
-from rank_jobs import failed, free_port, got
+from rank_jobs import failed, free_port, got, mpirun
 
 COUNT = 3
 
@@ -105,6 +105,7 @@ def test_ranks_that_lost_each_other_begin_anew(job, tmp_path):
     path = str(tmp_path / "run")
     got(job.do("make_run", path=path, every=1))
     got(job.do("step", step=1))
+    got(job.do("manager_save", path=str(tmp_path / "c"), step=1))
     failed(job.do("step", {1: {"step": 3}}, step=2), "step 2", "step 3")
     failed(job.do("step", step=2), "an earlier call failed")
     got(job.do("coordinate"))
@@ -116,6 +117,18 @@ def test_ranks_that_lost_each_other_begin_anew(job, tmp_path):
     got(job.do("make_run", path=path, every=1))
     assert got(job.do("resume")) == [1] * COUNT
     assert got(job.do("step", step=2)) == ["run-2"] * COUNT
+
+
+def test_a_template_that_is_wrong_on_one_rank_fails_the_load_of_all(job, tmp_path):
+    path = str(tmp_path / "run")
+    got(job.do("make_run", path=path, every=1))
+    got(job.do("step", step=1))
+    for rank in (0, 2):
+        failed(job.do("resume", {rank: {"wrong": "set"}}),
+               f"rank {rank}", "bad is a builtins.set")
+        failed(job.do("front_load", {rank: {"wrong": "set"}}, path=f"{path}/run-1", step=1),
+               f"rank {rank}", "bad is a builtins.set")
+    assert got(job.do("resume")) == [1] * COUNT
 
 
 @pytest.mark.parametrize("how", ["step", "manager_save"])
@@ -165,3 +178,19 @@ def test_arrays_that_lie_on_some_devices(late, tmp_path):
             failed(job.do("save_on_some", path=path, devices=devices, by_manager=by_manager),
                    f"rank {1 - owner}: ", f"some lies on devices of rank {owner} alone")
     assert got(job.do("load_on_some", path=path, devices=[1, 2], key="some")) == [1, 1]
+
+
+@pytest.mark.usefixtures("with_mpi")
+def test_a_run_of_mpi(tmp_path):
+    path, bad = str(tmp_path / "run"), {"1": {"wrong": "object"}}
+    answers = mpirun(COUNT, {"do": "make_run", "path": path, "every": 2, "keep": 1},
+                     {"do": "step", "step": 2}, {"do": "step", "step": 4, "special": bad},
+                     {"do": "step", "step": 6},
+                     {"do": "manager_save", "path": f"{path}/c", "step": 7, "special": bad},
+                     {"do": "resume"})
+    assert sorted(answers) == [*range(COUNT)]
+    for _, first, wrong, second, also_wrong, last in answers.values():
+        assert got([first, second, last]) == ["run-2", "run-6", 6]
+        failed([wrong], "rank 1", "bad is an array of object")
+        failed([also_wrong], "rank 1", "bad is an array of object")
+    assert "run-2" not in checkpoints(path)
