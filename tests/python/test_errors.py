@@ -52,7 +52,7 @@ def test_all_that_is_wrong_with_a_tree(tmp_path, name):
 @pytest.fixture(name="saved", scope="module")
 def a_checkpoint(tmp_path_factory):
     path = tmp_path_factory.mktemp("c")
-    cairn.save({"a": np.zeros((6, 3)), "b": [np.zeros(5), np.zeros(8)], "n": 3}, path)
+    cairn.save({"a": np.zeros((6, 3)), "b": [np.zeros(5), np.zeros(8)], "n": 3, "text": "t"}, path)
     return path
 
 
@@ -72,6 +72,9 @@ def loads():
                     KeyError, ["Missing array for key 'q'", "'r.0'", "'r.1'"], "'a'"),
         "another structure": ({"template": {"a": [np.zeros((6, 3))], "b": {"0": np.zeros(2)}}},
                               KeyError, ["'a.0'", "mismatch for key 'b.0'"], "b.1"),
+        "values": ({"template": {"n": np.zeros(2), "text": np.zeros(()), "a": np.zeros((6, 3))}},
+                   ValueError, ["'n': expected (2,)", "'text': expected ()"], "'a'"),
+        "values to fill": ({"out": {"n": np.zeros(())}}, ValueError, ["'n': expected ()"], "'a'"),
         "shapes": ({"template": {"a": np.zeros((3, 6)), "b": [np.zeros(4), np.zeros(8)]}},
                    ValueError, ["Array shape mismatch for key 'a'", "'b.0'"], "b.1"),
         "shapes and shardings": (

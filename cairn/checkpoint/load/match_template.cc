@@ -57,8 +57,8 @@ class Matcher {
       return add_array(key, leaf, index);
     }
     if (const auto value = values_.find(key); value != values_.end()) {
-      match_.leaves.push_back(prefix_.values[std::exchange(value->second, kTaken)].second);
-      report_.loaded.push_back(key);
+      const std::size_t index = std::exchange(value->second, kTaken);
+      add_value(key, leaf, prefix_.values[index].second);
       return {};
     }
     report_.missing.push_back(key);
@@ -69,6 +69,28 @@ class Matcher {
     }
     match_.leaves.push_back(std::move(leaf.leaf));
     return {};
+  }
+
+  void add_value(const std::string& key, NamedLeaf& leaf, const Value& value) {
+    const auto* wanted = std::get_if<ShardedArray>(&leaf.leaf);
+    if (wanted == nullptr || takes_place_of(value, *wanted)) {
+      match_.leaves.push_back(value);
+      report_.loaded.push_back(key);
+      return;
+    }
+    report_.mismatched.push_back(key);
+    mismatched_ +=
+        fmt::format("{}Array shape mismatch for key '{}': expected {}, the checkpoint has no array",
+                    mismatched_.empty() ? "" : "; ", key, to_string(wanted->shape()));
+    match_.leaves.push_back(std::move(leaf.leaf));
+  }
+
+  /// A number is as good as an array of one, unless that is to be filled.
+  bool takes_place_of(const Value& value, const ShardedArray& wanted) const {
+    const bool is_number = !std::holds_alternative<std::monostate>(value) &&
+                           !std::holds_alternative<std::string>(value) &&
+                           !std::holds_alternative<Bytes>(value);
+    return is_number && wanted.shape().empty() && !options_.fill;
   }
 
   Result<void> add_array(const std::string& key, NamedLeaf& leaf, std::size_t index) {
