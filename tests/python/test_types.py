@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package is typed: mypy, at its strictest, finds nothing in it, and mistakes in programs."""
 
+import ast
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+from cairn import _core
 
 PACKAGE = Path(__file__).parents[2] / "cairn" / "python" / "package"
 
@@ -51,3 +55,31 @@ def test_programs(tmp_path):
     assert good.returncode == 0, good.stdout
     for line in range(4, 8):
         assert f"bad.py:{line}" in bad.stdout, bad.stdout
+
+
+def parameters(function):
+    """Of one of the stub, or of a text that nanobind writes, where defaults are numbered."""
+    if isinstance(function, str):
+        function = ast.parse(re.sub(r"\\\d+", "None", function) + ": ...").body[0]
+    given = function.args
+    return len(given.posonlyargs + given.args), len(given.defaults), \
+        [(one.arg, default is not None)
+         for one, default in zip(given.kwonlyargs, given.kw_defaults)]
+
+
+def check_stub(stub, thing):
+    named = {node.name: node for node in stub.body
+             if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+    attributes = {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
+    there = {name for name in vars(thing) if not name.startswith("_")}
+    assert there == {name for name in {*named, *attributes} if not name.startswith("_")}
+    for name, node in named.items():
+        found = getattr(thing, name, None)
+        if isinstance(node, ast.ClassDef) and not name.startswith("_"):
+            check_stub(node, found)
+        elif hasattr(found, "__nb_signature__"):
+            assert parameters(found.__nb_signature__[0][0]) == parameters(node), name
+
+
+def test_the_stub_says_what_the_compiled_part_has():
+    check_stub(ast.parse((PACKAGE / "cairn" / "_core.pyi").read_text()), _core)
