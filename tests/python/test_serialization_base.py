@@ -120,6 +120,12 @@ def test_odd_keys_and_leaves(tmp_path):
     assert {*loaded["x"]} == {"a.b", "50%"} and loaded["flat"]["name"].shape == (3,)
     with pytest.raises(ValueError, match="name, deep.0"):
         CheckpointManager.save_checkpoint({"name": "text", "deep": [b"x"]}, tmp_path / "n", None)
+    for wrong in (np.ones(2), {"s": jax.ShapeDtypeStruct((2,), jnp.float32)}):
+        with pytest.raises(ValueError, match="not (the tree itself|s)"):
+            CheckpointManager.save_checkpoint(wrong, tmp_path / "n", None, None, "fp32")
+    with pytest.raises(ValueError, match="one name in the file: a.b"):
+        CheckpointManager.save_checkpoint({"a.b": np.ones(1), "a": {"b": np.ones(2)}},
+                                          tmp_path / "n", None)
     with pytest.raises(NotImplementedError, match="gs://"):
         CheckpointManager.load_checkpoint("gs://bucket/m")
 

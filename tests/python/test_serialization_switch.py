@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import safetensors.numpy
 from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
 from cairn.serialization.async_manager import CheckpointMetadata
 from cairn.serialization.checkpointer import find_latest_checkpoint
@@ -67,6 +68,17 @@ def test_managers_can_be_copied(tmp_path, copied):
     other = copied(manager)
     other.save_tree(TREE, tmp_path / "b")
     assert other.load(tmp_path / "b", None)[0]["w"].dtype == jnp.bfloat16
+
+
+@pytest.mark.parametrize("names", [["a.b", "c/d"], ["mlp/~/w.b", "mlp/~/w.c"], ["a..b", "c"],
+                                   [".a", "b."], ["a.b%41", "c/d"]])
+def test_names_in_files_of_others_are_split_as_the_reference_does(tmp_path, line, names):
+    path = tmp_path / "model.safetensors"
+    safetensors.numpy.save_file({name: np.ones(2, np.float32) for name in names}, path)
+    loaded = [jax.tree.map(np.asarray, manager.load(path, line)[0])
+              for manager in (AsyncCheckpointManager(),
+                              eformer.serialization.AsyncCheckpointManager())]
+    jax.tree.map(np.testing.assert_array_equal, *loaded)
 
 
 def test_metadata_has_the_fields_of_the_reference():

@@ -26,6 +26,24 @@ bool parses_as_path(const std::string& name) {
   return path && path->text() == name && !path->empty();
 }
 
+KeyPath split_at_dots(const std::string& name) {
+  std::vector<std::string> parts(1);
+  for (const char byte : name) {
+    if (byte == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += byte;
+    }
+  }
+  return KeyPath(std::move(parts));
+}
+
+bool has_leaf_above_another(std::vector<KeyPath> paths) {
+  std::ranges::sort(paths);
+  const auto begins_with = [](const KeyPath& a, const KeyPath& b) { return b.starts_with(a); };
+  return std::ranges::adjacent_find(paths, begins_with) != paths.end();
+}
+
 }  // namespace
 
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
@@ -42,17 +60,15 @@ Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
 }
 
 std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names) {
+  const bool encoded = std::ranges::all_of(names, parses_as_path);
   std::vector<KeyPath> paths;
   paths.reserve(names.size());
-  if (std::ranges::all_of(names, parses_as_path)) {
-    for (const std::string& name : names) paths.push_back(*KeyPath::parse(name));
-    auto sorted = paths;
-    std::ranges::sort(sorted);
-    const auto begins_with = [](const KeyPath& a, const KeyPath& b) { return b.starts_with(a); };
-    if (std::ranges::adjacent_find(sorted, begins_with) == sorted.end()) return paths;
+  for (const std::string& name : names)
+    paths.push_back(encoded ? *KeyPath::parse(name) : split_at_dots(name));
+  if (has_leaf_above_another(paths)) {
     paths.clear();
+    for (const std::string& name : names) paths.push_back(KeyPath({name}));
   }
-  for (const std::string& name : names) paths.push_back(KeyPath({name}));
   return paths;
 }
 

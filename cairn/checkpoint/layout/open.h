@@ -46,8 +46,9 @@ Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
 Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,
                                            const std::string& name);
 
-/// Key paths for names that other systems chose: split at '.' if every name can be, and no leaf
-/// then stands where another has children; else each name is one part.
+/// Key paths for names that other systems chose: split at '.', and decoded if all of them are as
+/// KeyPath::text() says them. If a leaf then stood where another has children, each name is one
+/// part.
 std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names);
 
 }  // namespace cairn::inline checkpoint

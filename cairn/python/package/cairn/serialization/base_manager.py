@@ -10,8 +10,8 @@ import json
 import os
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -227,16 +227,21 @@ class _Tensors:
 
 def _flat(tree: Any) -> dict[str, Any]:
     """Arrays by the names that they get; numbers become arrays. ValueError with all others."""
-    leaves = by_text(tree) if isinstance(tree, Mapping) and is_flatten(tree) else \
-        {_name_of(parts): leaf for parts, leaf in leaves_of(tree)}
-    numbers = (int, float, complex, NoneType)
-    wrong = [key for key, leaf in leaves.items()
-             if not hasattr(leaf, "dtype") and not isinstance(leaf, numbers)]
+    found = list(by_text(tree).items()) if isinstance(tree, Mapping) and is_flatten(tree) else \
+        [(_name_of(parts), leaf) for parts, leaf in leaves_of(tree)]
+    leaves = {key: leaf for key, leaf in found if leaf is not None}
+    counts = Counter(key for key, leaf in found if leaf is not None)
+    if twice := [key for key, count in counts.items() if count > 1]:
+        raise error_of("invalid_argument", "keypath/collision", "",
+                       f"several leaves have one name in the file: {', '.join(twice)}")
+    wrong = [key or "the tree itself" for key, leaf in leaves.items() if not key
+             or not (hasattr(leaf, "__array__") or isinstance(leaf, (int, float, complex)))]
     if wrong:
         raise error_of("invalid_argument", "python/unsupported-leaf", "",
-                       f"safetensors holds arrays and numbers alone, not {', '.join(wrong)}")
+                       "safetensors holds named arrays and numbers alone, not "
+                       f"{', '.join(wrong)}")
     return {key: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
-            for key, leaf in leaves.items() if leaf is not None}
+            for key, leaf in leaves.items()}
 
 
 def _name_of(parts: Sequence[str]) -> str:
