@@ -66,6 +66,23 @@ TEST_F(OptionsOfARun, SaveByHandOutsideOfTheRunAndIntoItself) {
   EXPECT_TRUE(has("old/metadata.json")) << "what is none of the run replaces nothing in it";
 }
 
+TEST_F(OptionsOfARun, ReplaceTemporaryCheckpointsThatCallbacksSavedInTheirOwnWay) {
+  auto now = system_clock().wall();
+  auto run = make({.save_interval = std::chrono::minutes(1), .now = [&] { return now; }});
+  const CheckpointCallback saves = [](const std::string& path, const Mesh*, const Json&) {
+    std::filesystem::create_directories(path);
+    testing::write_file(path + "/model.bin", "theirs");
+    return Result<void>();
+  };
+  for (const int step : {1, 2}) {
+    now += std::chrono::minutes(2);
+    must(run->on_step(step, {.true_callbacks = {saves}}));
+  }
+  must(run->wait_until_finished());
+  EXPECT_FALSE(has("run-1"));
+  EXPECT_TRUE(has("run-2/model.bin"));
+}
+
 TEST_F(OptionsOfARun, SayHowATreeIsSavedByHand) {
   auto run = make();
   must(run->save_checkpoint(tree_of(1), "plain", {.step = 1}));

@@ -58,7 +58,8 @@ Result<std::string> name_in_run(const Directory& base, const std::string& path) 
 
 Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                                         const std::string& name,
-                                                        const CommitGuard& guard, Clock& clock) {
+                                                        const CommitGuard& guard, Clock& clock,
+                                                        bool known) {
   CAIRN_TRY_ASSIGN(auto allowed, take_guard(guard));
   const auto info = base.stat(name);
   if (!info) {
@@ -72,7 +73,7 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
   }
   CAIRN_TRY_ASSIGN(Directory dest, base.open_below(name));
   // Before anything is written, be it a lock.
-  CAIRN_TRY(check_ours(dest));
+  if (!known) CAIRN_TRY(check_ours(dest));
   CAIRN_TRY_ASSIGN(auto base_lock, DirectoryLock::acquire(base, clock, kLockTimeout));
   auto dest_lock = DirectoryLock::acquire(dest, clock, kLockTimeout);
   if (!dest_lock) {

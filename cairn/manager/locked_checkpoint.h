@@ -33,9 +33,11 @@ struct LockedCheckpoint {
 };
 
 /// Nothing if there is no such child. `failed_precondition`: removal/symlink, removal/foreign for
-/// what has no record of ours and holds no attempt, before anything is written there.
+/// what has no record of ours and holds no attempt, before anything is written there; not if it is
+/// `known` to be one of the run.
 Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                                         const std::string& name,
-                                                        const CommitGuard& guard, Clock& clock);
+                                                        const CommitGuard& guard, Clock& clock,
+                                                        bool known = false);
 
 }  // namespace cairn::inline manager

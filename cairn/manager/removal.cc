@@ -53,7 +53,7 @@ Result<Removal> remove_locked(const Directory& base, const std::string& name, co
   const bool whole = options.with_other_files || is_temporary(now);
   const Record record = now.record.value_or(Record{});
   CAIRN_TRY_ASSIGN(const OwnFiles own, find_own_files(dest, record));
-  const bool recorded = !record.prefixes.empty();
+  const bool recorded = options.known || !record.prefixes.empty();
   const bool alone = own.other.empty() && !own.shared;
   if (!alone && (!recorded || (own.shared && !whole))) {
     return Error(Code::kFailedPrecondition, "removal/foreign",
@@ -84,7 +84,8 @@ Result<Removal> remove_checkpoint(const std::string& base, const std::string& pa
                                   const RemovalOptions& options, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Directory run, open_run(base, runtime));
   CAIRN_TRY_ASSIGN(const std::string name, name_in_run(run, path));
-  CAIRN_TRY_ASSIGN(const auto held, lock_checkpoint(run, name, options.guard, runtime.clock()));
+  CAIRN_TRY_ASSIGN(const auto held,
+                   lock_checkpoint(run, name, options.guard, runtime.clock(), options.known));
   if (!held) return Removal::kNotThere;
   return remove_locked(run, name, held->dest, options, runtime.clock());
 }

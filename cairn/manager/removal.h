@@ -25,8 +25,9 @@ struct RemovalOptions {
   bool only_if_temporary = false;
   /// What others put into the checkpoint goes with it, arrays included, as it does if its mark says
   /// that it is temporary. Otherwise their files stay, and the directory with them. It must have a
-  /// record of ours either way.
+  /// record of ours either way, unless the caller knows that it is one of the run.
   bool with_other_files = false;
+  bool known = false;
   CommitGuard guard = {};  ///< of the run; taken before the locks
 };
 

@@ -52,7 +52,8 @@ void RunCleaner::replace_temporary(const Saved& saved) {
     replaced = std::exchange(last_temporary_, saved.is_temporary ? saved.path : std::string());
   }
   if (replaced.empty() || replaced == saved.path) return;
-  const auto removed = remove(replaced, {.only_if_temporary = true, .guard = saved.guard});
+  const auto removed =
+      remove(replaced, {.only_if_temporary = true, .known = true, .guard = saved.guard});
   if (!removed) warn(removed.error().to_string());
 }
 

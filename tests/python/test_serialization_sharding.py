@@ -92,6 +92,9 @@ def test_shardings_from_an_index(saved, mesh, tmp_path, caplog):
     infos = []
     call(saved, mesh, default_sharding=infos.append)
     assert {"path": "model/w/k", "shape": [8, 4], "dtype": "float32"} in infos
+    serialization.tree_serialize_leaves(tmp_path / "o", {"b": {"c": jnp.ones(2)}})
+    assert call(tmp_path / "o", None, None, dict) == \
+        reference.create_sharding_tree_from_index(str(tmp_path / "o"), None, None, dict)
     with pytest.raises(ValueError, match="Prefix 'no' not found.*model"):
         call(saved, mesh, "no")
     with pytest.raises(ValueError, match="Mesh required"):

@@ -108,9 +108,12 @@ def create_sharding_tree_from_index(checkpoint_dir: Any, mesh: Any = None,
     if not chosen:
         raise ValueError(f"Prefix '{prefix}' not found. Available: {[one[0] for one in prefixes]}")
     tree: dict[str, Any] = {}
-    for parts, _, dtype, shape, name in chosen[0][1]:
-        info = {"path": name, "shape": list(shape), "dtype": dtype}
-        put(tree, parts or [chosen[0][0]], _default(default_sharding, mesh, info))
+    name, leaves, _ = chosen[0]
+    for parts, _, dtype, shape, _ in leaves:
+        above = [name.replace(".", "/")] if name else []
+        path = "/".join([*above, *(_core.key_text([part]) for part in parts)])
+        info = {"path": path, "shape": list(shape), "dtype": dtype}
+        put(tree, parts or [name], _default(default_sharding, mesh, info))
     return tree
 
 
