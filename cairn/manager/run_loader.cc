@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/run_loader.h"
 
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -98,8 +99,10 @@ Result<std::optional<Loaded>> RunLoader::find_pytree(const LoadCheckpointOptions
   LoadCheckpointOptions here = options;
   here.discover_latest = false;
   auto there = load(here, options.load_treedef);
-  const bool absent = !there && (there.error().code() == Code::kNotFound ||
-                                 there.error().reason() == "checkpoint/not-a-checkpoint");
+  if (there) return there;
+  const std::string_view reason = there.error().reason();
+  const bool absent = reason == "checkpoint/not-a-checkpoint" ||
+                      (there.error().code() == Code::kNotFound && reason != "load/prefix-missing");
   return absent ? Result<std::optional<Loaded>>(std::optional<Loaded>()) : std::move(there);
 }
 
@@ -114,7 +117,7 @@ Result<void> RunLoader::check_for_bad_ones(const LoadCheckpointOptions& options)
 
 Error RunLoader::no_checkpoint(const LoadCheckpointOptions& options) const {
   return {Code::kNotFound, "run/no-checkpoint",
-          fmt::format("there is no good checkpoint in {}", root_of(options))};
+          fmt::format("No checkpoint found under {}", root_of(options))};
 }
 
 // Rank 0 looks; "" for none.

@@ -142,6 +142,19 @@ def test_destinations_lead_where_they_do_in_the_reference(tmp_path, line, destin
     assert found[0] == found[1]
 
 
+def test_a_prefix_that_is_not_there_is_no_fresh_start(tmp_path, line):
+    for manager in (AsyncCheckpointManager(), eformer.serialization.AsyncCheckpointManager()):
+        path = tmp_path / type(manager).__module__
+        manager.save_pytree({"w": jnp.ones(2)}, str(path), line, prefix="model")
+        manager.global_manager.wait_until_finished()
+        run = Checkpointer(path, None, [])
+        for load_treedef in (True, False):
+            with pytest.raises(ValueError, match="'tx' not found"):
+                run.load_pytree(line, prefix="tx", discover_raise=False, load_treedef=load_treedef)
+        with pytest.raises(FileNotFoundError, match="No checkpoint found under"):
+            run.load_pytree(line, prefix="tx")
+
+
 def test_temporary_checkpoints_go_with_what_callbacks_put_beside_them(tmp_path):
     now = dt.datetime(2026, 3, 1)
     run = Checkpointer(tmp_path, dt.timedelta(minutes=1), [], dt_now_injection=lambda: now)
