@@ -126,6 +126,7 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
                                                       const SaveTreeOptions& options) {
   const AsyncManagerOptions manager = this->options();
   if (!manager.enable.value_or(true)) {
+    CAIRN_TRY(agree({}, "save nothing: saves are switched off", *runtime_));
     runtime_->log(LogLevel::kInfo, "manager/disabled",
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);

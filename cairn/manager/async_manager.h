@@ -25,7 +25,8 @@ enum class WhileSaving : std::uint8_t {
 };
 
 struct AsyncManagerOptions {
-  std::optional<bool> enable = {};        ///< false: saves write nothing and say so in the log
+  /// False: saves write nothing and say so in the log; the same on all ranks.
+  std::optional<bool> enable = {};
   std::optional<DType> float_dtype = {};  ///< floats are saved as this type; nothing: as they are
   bool verbose = false;                   ///< each save tells the log what it does
   /// Buckets are not there yet: every call is `unimplemented` (manager/no-gcs) if one is set.

@@ -41,8 +41,8 @@ class Runs:
             tree["bad"] = BAD[wrong]
         return tree if only is None else tree | {"only": only}
 
-    def make_manager(self):
-        self.manager = AsyncCheckpointManager()
+    def make_manager(self, enable=None):
+        self.manager = AsyncCheckpointManager(enable=enable)
 
     def make_run(self, path, every=None, minutes=None, keep=None):
         self.run = None

@@ -119,6 +119,19 @@ def test_ranks_that_lost_each_other_begin_anew(job, tmp_path):
     assert got(job.do("step", step=2)) == ["run-2"] * COUNT
 
 
+def test_saves_are_switched_off_on_all_or_on_none(job, tmp_path):
+    path = str(tmp_path / "c")
+    got(job.do("make_manager", enable=False))
+    got(job.do("manager_save", path=path, step=1))
+    assert not os.path.exists(path)
+    got(job.do("make_manager", {0: {"enable": True}}, enable=False))
+    failed(job.do("manager_save", path=path, step=1),
+           "rank 0 is in gather 'begin a save'", "saves are switched off")
+    got(job.do("coordinate"))
+    got(job.do("make_manager"))
+    got(job.do("manager_save", path=path, step=1))
+
+
 def test_a_template_that_is_wrong_on_one_rank_fails_the_load_of_all(job, tmp_path):
     path = str(tmp_path / "run")
     got(job.do("make_run", path=path, every=1))
