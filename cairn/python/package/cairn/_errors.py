@@ -3,7 +3,18 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
+
+# What programs that look at the number of an OSError expect, by reason or code.
+_NUMBERS = {
+    "storage/no-space": errno.ENOSPC,
+    "fs/too-many-files": errno.EMFILE,
+    "not_found": errno.ENOENT,
+    "already_exists": errno.EEXIST,
+    "permission_denied": errno.EACCES,
+    "deadline_exceeded": errno.ETIMEDOUT,
+}
 
 
 class Error(Exception):
@@ -11,7 +22,15 @@ class Error(Exception):
 
     `code` is the kind ("not_found", "corrupt", ...), `reason` a token that never changes
     ("load/checksum"), `where` the place ("leaf params.w: chunk 0.1"); the text is for people.
-    Beside this class each exception is also the built-in one that its kind or reason suggests.
+    Beside this class each exception is also the built-in one that its kind or reason suggests; an
+    OSError has its `errno`.
+
+        >>> import cairn, tempfile
+        >>> try:
+        ...     cairn.load(tempfile.mkdtemp() + "/nothing")
+        ... except FileNotFoundError as error:
+        ...     print(error.code, error.reason, errno.errorcode[error.errno])
+        not_found checkpoint/not-found ENOENT
     """
 
     code: str
@@ -23,6 +42,9 @@ class Error(Exception):
         self.code = code
         self.reason = reason
         self.where = where
+        system: Any = self
+        if isinstance(system, OSError):
+            system.errno = _NUMBERS.get(reason) or _NUMBERS.get(code)
 
     def __str__(self) -> str:
         return f"{self.args[0]} [{self.reason}]" if self.reason else str(self.args[0])

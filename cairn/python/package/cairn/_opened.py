@@ -31,7 +31,8 @@ def parts_of(key: str | Sequence[str | int]) -> list[str]:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An array of a checkpoint. Indexing it reads only what is asked for, as a NumPy array.
+    """An array of a checkpoint. Indexing it reads only what is asked for, as a NumPy array; with a
+    step also what lies between.
 
         >>> import cairn, tempfile
         >>> path = tempfile.mkdtemp() + "/c"
