@@ -71,10 +71,9 @@ const std::shared_ptr<AsyncCheckpointManager>& PythonManager::at_work() {
 
 Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras) {
   const Runtime& where = *manager.runtime();
-  const bool enabled = manager.is_enabled();
-  return {.alone = !enabled || where.ranks() == 1,
-          .structured = enabled && manager.options().use_tensorstore && where.rank() == 0,
-          .extras = extras};
+  const bool indexed = manager.is_enabled() && manager.options().use_tensorstore;
+  return {
+      .alone = where.ranks() == 1, .structured = indexed && where.rank() == 0, .extras = extras};
 }
 
 SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Given> given) {

@@ -122,7 +122,7 @@ def test_ranks_that_lost_each_other_begin_anew(job, tmp_path):
 def test_saves_are_switched_off_on_all_or_on_none(job, tmp_path):
     path = str(tmp_path / "c")
     got(job.do("make_manager", enable=False))
-    got(job.do("manager_save", path=path, step=1))
+    got(job.do("manager_save", {1: {"wrong": "set"}}, path=path, step=1))
     assert not os.path.exists(path)
     got(job.do("make_manager", {0: {"enable": True}}, enable=False))
     failed(job.do("manager_save", path=path, step=1),
