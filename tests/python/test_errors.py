@@ -29,7 +29,8 @@ SAVES = {
     "objects": ({"a": np.array([{}]), "b": [object(), lambda: 1], "c": {1, 2},
                  "d": np.array(["text"]), "good": 1}, {}, ["a is", "b.0", "b.1", "c is", "d is"]),
     "keys": ({"a": {1.5: 1}, "b": {(1, 2): 2}}, {}, ["a has the key 1.5", "b has the key (1, 2)"]),
-    "types that zarr has not": ({"a": TINY, "b": [TINY]}, {}, ["leaf a:", "leaf b.0:"]),
+    "types that zarr has not": ({"a": TINY, "b": [TINY]}, {},
+                                ["leaf a:", "leaf b.0:", "cast it to uint8"]),
     "types that safetensors has not": (
         {"a": np.zeros(1, np.complex128), "b": [np.zeros(2, ml_dtypes.float8_e3m4)]},
         {"layout": "safetensors"}, ["leaf a:", "leaf b.0:"]),

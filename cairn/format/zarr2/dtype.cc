@@ -104,6 +104,13 @@ Result<StoredType> parse_numpy(const Json& value, char order, std::string_view c
   return StoredType{.dtype = row->dtype, .big_endian = order == '>' && !one_byte};
 }
 
+/// What to do with an array of a type that zarr v2 has not.
+std::string_view way_out(DType dtype) {
+  if (dtype == DType::kUint2 || dtype == DType::kUint4) return "cast it to uint8";
+  if (dtype == DType::kFloat8E4m3) return "cast it to bfloat16";
+  return "store it as safetensors, or cast it";
+}
+
 }  // namespace
 
 Result<StoredType> parse_stored_type(const Json& value) {
@@ -137,8 +144,8 @@ Result<std::string> dump_stored_type(const StoredType& type) {
   }
   if (!is_named(type.dtype)) {
     return Error(Code::kInvalidArgument, "zarr2/dtype-unsupported",
-                 fmt::format("zarr v2 has no element type {}; store it as safetensors, or cast it",
-                             dtype_name(type.dtype)));
+                 fmt::format("zarr v2 has no element type {}; {}", dtype_name(type.dtype),
+                             way_out(type.dtype)));
   }
   if (type.big_endian && item_size(type.dtype) > 1) {
     return Error(Code::kInvalidArgument, "zarr2/not-representable",
