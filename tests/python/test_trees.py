@@ -139,6 +139,26 @@ def test_a_template_gives_structure_and_checks_shapes(tmp_path):
         cairn.load(tmp_path / "c", template={"c": np.empty(1)})
 
 
+class Pair(Point):
+    def __new__(cls, both):
+        return super().__new__(cls, both, both)
+
+
+class Several(list):
+    label = "none"
+
+
+def test_a_template_keeps_classes_with_their_own_ways(tmp_path):
+    several = Several([np.ones(2), 1])
+    several.label = "some"
+    tree = {"pair": Pair(np.ones(3)), "several": several}
+    cairn.save(tree, tmp_path / "c")
+    loaded = cairn.load(tmp_path / "c", template=tree)
+    assert type(loaded["pair"]) is Pair and loaded["pair"].y.sum() == 3
+    assert type(loaded["several"]) is Several and loaded["several"].label == "some"
+    assert loaded["several"][1] == 1 and loaded["several"][0] is not several[0]
+
+
 def test_casts_are_rounded_to_nearest_even(tmp_path):
     values = np.random.default_rng(1).standard_normal(1000).astype(np.float32)
     expected = values.astype(ml_dtypes.bfloat16)

@@ -203,13 +203,16 @@ def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
         from cairn import _jax
         return _jax.wrap_key_like(container, values[0])
     if isinstance(container, tuple):
-        made = type(container)
-        return made(*values) if hasattr(container, "_fields") else made(values)
+        return tuple.__new__(type(container), values)  # whatever its class wants to be made from
     flat = _flatten_by_jax(container)
     if flat is not None:
         return flat[1].unflatten(_in_jax_order(flat[0], inside, values))
-    if isinstance(container, list):
+    if type(container) is list:
         return values
+    if isinstance(container, list):
+        filled = copy.copy(container)
+        filled[:] = values
+        return filled
     if isinstance(container, dict):
         changed = copy.copy(container)
         changed.update((key, value) for (key, _), value in zip(inside, values, strict=True))
