@@ -20,7 +20,8 @@ namespace cairn::inline checkpoint {
 
 /// One tree of an opened checkpoint. Threading: compatible.
 struct OpenedPrefix {
-  std::string name;  ///< "" for a tree without a prefix
+  std::string name;       ///< "" for a tree without a prefix
+  bool any_name = false;  ///< it is the only one, whatever it is asked for as
   /// A checkpoint of another system has no structure (null) and no sums; the rest is filled in from
   /// its own metadata.
   Manifest manifest;

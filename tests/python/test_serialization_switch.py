@@ -142,6 +142,18 @@ def test_destinations_lead_where_they_do_in_the_reference(tmp_path, line, destin
     assert found[0] == found[1]
 
 
+def test_an_index_of_the_first_version_has_one_tree_whatever_it_is_called(fixtures, line):
+    path = fixtures / "eformer_index_v1/checkpoint"
+    loaded = [jax.tree.map(lambda array: np.asarray(array).tobytes(),
+                           manager.load(str(path), line, prefix="tx")[0])
+              for manager in (AsyncCheckpointManager(),
+                              eformer.serialization.AsyncCheckpointManager())]
+    assert loaded[0] == loaded[1]
+    path = fixtures / "eformer_save_tree_no_prefix/checkpoint"
+    with pytest.raises(ValueError, match="'tx' not found"):
+        AsyncCheckpointManager().load(path, line, prefix="tx")
+
+
 def test_a_prefix_that_is_not_there_is_no_fresh_start(tmp_path, line):
     for manager in (AsyncCheckpointManager(), eformer.serialization.AsyncCheckpointManager()):
         path = tmp_path / type(manager).__module__

@@ -85,6 +85,7 @@ Result<EformerIndex> parse_eformer_index(std::string_view text) {
   }
   EformerIndex index;
   const Json* prefixes = parsed->find("prefixes");
+  index.knows_prefixes = prefixes != nullptr;
   const Json* arrays = parsed->find("arrays");
   if (prefixes == nullptr && arrays == nullptr) return bad_member("'prefixes' or 'arrays'");
   if (arrays != nullptr) {

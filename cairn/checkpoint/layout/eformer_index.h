@@ -36,6 +36,7 @@ struct IndexedPrefix {
 struct EformerIndex {
   std::optional<std::vector<IndexedArray>> arrays;  ///< version 1, or a tree saved without prefix
   std::vector<IndexedPrefix> prefixes;
+  bool knows_prefixes = false;  ///< version 2, be it that it lists none
 
   /// The list of a prefix (of the empty one: `arrays`); null if there is none.
   const std::vector<IndexedArray>* find(std::string_view prefix) const;

@@ -139,6 +139,7 @@ Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runt
   if (!index) return std::optional<Checkpoint>();
   CAIRN_TRY_ASSIGN(auto prefixes, open_indexed(place, *index, {}, runtime));
   if (prefixes.empty()) return std::optional<Checkpoint>();
+  prefixes.front().any_name = !index->knows_prefixes;
   Checkpoint checkpoint;
   checkpoint.kind = "tensorstore index";
   checkpoint.prefixes = std::move(prefixes);

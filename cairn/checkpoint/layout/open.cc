@@ -82,10 +82,10 @@ std::optional<std::size_t> OpenedPrefix::find(const KeyPath& path) const {
 namespace {
 
 // One safetensors file of another system holds one tree, whatever it is asked for as. Where an
-// index knows no prefixes, or there is none, paths begin with them.
+// index lists no prefixes, or there is none, paths begin with them.
 bool may_be_called(const OpenedPrefix& only, const std::string& name) {
   if (!only.foreign) return false;
-  if (only.manifest.layout == kSafetensorsLayout) return true;
+  if (only.any_name || only.manifest.layout == kSafetensorsLayout) return true;
   const KeyPath above({name});
   return only.name.empty() &&
          std::ranges::any_of(only.manifest.arrays, [&](const ManifestArray& array) {
