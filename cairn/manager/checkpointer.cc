@@ -2,6 +2,7 @@
 #include "cairn/manager/checkpointer.h"
 
 #include <atomic>
+#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "cairn/manager/run_cleaner.h"
 #include "cairn/manager/run_loader.h"
 #include "cairn/manager/save_request.h"
+#include "cairn/manager/step_schedule.h"
 
 namespace cairn::inline manager {
 
@@ -52,6 +54,7 @@ class RunCheckpointer final : public Checkpointer {
         manager_(options_.manager),
         runtime_(*manager_->runtime()),
         policy_(std::move(policy)),
+        schedule_(options_.agreement_share),
         cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())),
         loader_(base_, manager_) {
     if (!options_.metrics_path.empty())
@@ -86,7 +89,7 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<bool> is_time(std::int64_t step, bool force) override {
-    if (runtime_.ranks() > 1) return true;
+    if (runtime_.ranks() > 1) return must_agree(step, force);
     CAIRN_TRY_ASSIGN(const Decision decision, decide(step, force));
     return decision.kind != SaveKind::kNone;
   }
@@ -189,18 +192,30 @@ class RunCheckpointer final : public Checkpointer {
     bool stop = false;
   };
 
+  // The same on all ranks, without asking any.
+  bool must_agree(std::int64_t step, bool force) const {
+    return force || policy_.is_step_to_save(step) || schedule_.is_due(step);
+  }
+
   // Rank 0's, on every rank.
   Result<Decision> decide(std::int64_t step, bool force) {
+    if (runtime_.ranks() > 1 && !must_agree(step, force)) return Decision{};
+    const Clock::Mono began = runtime_.clock().monotonic();
     CAIRN_TRY_ASSIGN(const Signals signals, look_for_signals(step));
     if (runtime_.ranks() == 1) return decide_here(step, force, signals);
-    const auto mine =
-        runtime_.rank() == 0 ? decide_here(step, force, signals) : Result<Decision>({});
-    const auto said = mine ? Result<std::string>(
-                                 std::string{static_cast<char>('0' + static_cast<int>(mine->kind)),
-                                             static_cast<char>('0' + static_cast<int>(mine->stop))})
-                           : Result<std::string>(mine.error());
+    const auto said = [&]() -> Result<std::string> {
+      if (runtime_.rank() > 0) return std::string();
+      CAIRN_TRY_ASSIGN(const Decision mine, decide_here(step, force, signals));
+      return fmt::format("{}{}{}", static_cast<int>(mine.kind), static_cast<int>(mine.stop),
+                         schedule_.plan(step, began));
+    }();
     CAIRN_TRY_ASSIGN(const std::string heard, hear(said, fmt::format("step {}", step), runtime_));
-    return Decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
+    const Decision decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
+    std::int64_t steps = 1;
+    std::from_chars(heard.data() + 2, heard.data() + heard.size(), steps);
+    schedule_.agreed(step, steps);
+    schedule_.took(began, runtime_.clock().monotonic());
+    return decision;
   }
 
   Result<Decision> decide_here(std::int64_t step, bool force, const Signals& signals) {
@@ -394,6 +409,7 @@ class RunCheckpointer final : public Checkpointer {
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
   SavePolicy policy_;
+  StepSchedule schedule_;
   const std::shared_ptr<RunCleaner> cleaner_;
   RunLoader loader_;
   std::shared_ptr<MetricsFile> metrics_;  // null: nobody wants any
@@ -410,6 +426,11 @@ Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions opt
                                                          std::shared_ptr<Runtime> runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.base_path));
   CAIRN_TRY(check_rules(options.retention));
+  if (!(options.agreement_share > 0)) {
+    return Error(Code::kInvalidArgument, "checkpointer/agreement-share",
+                 fmt::format("agreement_share must be above 0, such as 0.02; not {}",
+                             options.agreement_share));
+  }
   CAIRN_TRY_ASSIGN(auto policy, SavePolicy::make(options.save_interval, options.step_policies,
                                                  now_of(options, *runtime)));
   if (!options.manager) {

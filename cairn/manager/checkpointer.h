@@ -44,6 +44,9 @@ struct CheckpointerOptions {
   /// rank: all have signals, or none.
   std::shared_ptr<SignalWatch> signals = {};
   std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
+  /// How much of the time several ranks may spend on agreeing at steps that save nothing: they
+  /// agree at fewer of them where that takes long. 1: at every step.
+  double agreement_share = 0.02;
   /// A file that says in Prometheus' text format what saves do (metrics.h); empty: none.
   std::string metrics_path = {};
 };
@@ -102,7 +105,8 @@ struct LoadCheckpointOptions {
 /// them. Destroyed with saves on their way: they go on, callbacks and removals included.
 class Checkpointer {
  public:
-  /// `invalid_argument` as SavePolicy::make() and check_rules(). Reads nothing, writes nothing.
+  /// `invalid_argument` as SavePolicy::make() and check_rules(), and checkpointer/agreement-share.
+  /// Reads nothing, writes nothing.
   static Result<std::unique_ptr<Checkpointer>> make(CheckpointerOptions options,
                                                     std::shared_ptr<Runtime> runtime);
   virtual ~Checkpointer() = default;
@@ -111,11 +115,13 @@ class Checkpointer {
   using Trees = std::function<Result<std::vector<NamedTree>>()>;
   using OneTree = std::function<Result<Tree>()>;  ///< without a prefix
 
-  /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock; with several
-  /// ranks that is one broadcast a step, and where signals are watched a gathering of them. The
-  /// error of an earlier save is the answer here if nobody has heard of it yet. The first save
-  /// takes the run directory: `failed_precondition` (run/owned) with host, process and time of the
-  /// job that has it; after a take-over, run/taken-over.
+  /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock. Several
+  /// ranks agree on that where it is forced or the intervals say so, on all of them alike, and
+  /// otherwise now and then (`agreement_share`, StepSchedule): saves by the clock, requests,
+  /// signals and errors of earlier saves are noticed then, some seconds later at most. The error of
+  /// an earlier save is the answer here if nobody has heard of it yet. The first save takes the run
+  /// directory: `failed_precondition` (run/owned) with host, process and time of the job that has
+  /// it; after a take-over, run/taken-over.
   virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
                                                     const StepOptions& options = {}) = 0;
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const OneTree& tree,
@@ -126,8 +132,8 @@ class Checkpointer {
   /// is written; if there is nothing to mark, the log says so (checkpointer/nothing-saved).
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const StepOptions& options);
 
-  /// Would on_step() save? Does what a step that saves nothing does, and waits for nothing. Several
-  /// ranks must ask each other: always true there.
+  /// Would on_step() save? Does what a step that saves nothing does, and waits for nothing. True
+  /// also where several ranks must ask each other.
   virtual Result<bool> is_time(std::int64_t step, bool force = false) = 0;
 
   /// Into `destination` of the run directory, whatever the policies say; they take note of it. An

@@ -312,7 +312,8 @@ TEST_F(OptionsOfARun, ASignalToOneRankIsASignalToAll) {
     const int first = SIGRTMIN + 2 * coordinator.rank();
     const auto run = must(Checkpointer::make(
         {.base_path = base_,
-         .signals = must(SignalWatch::make({.save = {first}, .save_and_stop = {first + 1}}))},
+         .signals = must(SignalWatch::make({.save = {first}, .save_and_stop = {first + 1}})),
+         .agreement_share = 1},
         runtime));
     EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
     if (coordinator.rank() == 2) raise(first);

@@ -475,7 +475,8 @@ TEST_F(Run, IsDecidedByRankZeroForAll) {
     WallAhead clock;
     const auto runtime = std::make_shared<Runtime>(
         RuntimeOptions{.threads = 1, .coordinator = &coordinator, .clock = &clock});
-    const auto run = must(Checkpointer::make({.base_path = base_, .save_interval = 1min}, runtime));
+    const auto run = must(Checkpointer::make(
+        {.base_path = base_, .save_interval = 1min, .agreement_share = 1}, runtime));
     EXPECT_FALSE(must(run->on_step(1, tree_of(1))));
     if (coordinator.rank() == 0) clock.advance(61s);
     EXPECT_TRUE(must(run->on_step(2, tree_of(2))));
@@ -486,6 +487,8 @@ TEST_F(Run, IsDecidedByRankZeroForAll) {
 
 TEST(CheckpointerOptions, AreCheckedAtOnce) {
   const auto runtime = std::make_shared<Runtime>(RuntimeOptions{.threads = 1});
+  EXPECT_EQ(Checkpointer::make({.base_path = "/x", .agreement_share = 0}, runtime).error().reason(),
+            "checkpointer/agreement-share");
   EXPECT_EQ(Checkpointer::make({.base_path = "/x", .step_policies = {{.every = 0}}}, runtime)
                 .error()
                 .reason(),

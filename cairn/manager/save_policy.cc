@@ -78,9 +78,15 @@ SaveKind SavePolicy::decide(std::int64_t step, Clock::Wall now, bool force) {
     return SaveKind::kNone;
   }
   if (step == last_step_) return SaveKind::kNone;
-  if (const auto every = every_at(step); every && step % *every == 0) return SaveKind::kPermanent;
+  if (is_step_to_save(step)) return SaveKind::kPermanent;
   const bool due = save_interval_ > nanoseconds::zero() && span(last_time_, now) >= save_interval_;
   return due ? SaveKind::kTemporary : SaveKind::kNone;
+}
+
+bool SavePolicy::is_step_to_save(std::int64_t step) const {
+  if (step == 0 || step == last_step_) return false;
+  const auto every = every_at(step);
+  return every && step % *every == 0;
 }
 
 void SavePolicy::saved(std::int64_t step, Clock::Wall now) {

@@ -377,7 +377,8 @@ void bind_checkpointers(nb::module_& module) {
          const Intervals& step_policies, std::shared_ptr<PythonManager> manager,
          const nb::object& now, bool delete_old_temp_checkpoints, const nb::object& retention,
          std::string run_id, bool take_over, bool watch_requests, const std::vector<int>& save_on,
-         const std::vector<int>& stop_on, Nanoseconds stop_timeout, std::string metrics_path) {
+         const std::vector<int>& stop_on, Nanoseconds stop_timeout, double agreement_share,
+         std::string metrics_path) {
         CheckpointerOptions options{.base_path = std::move(base_path),
                                     .save_interval = span_of(save_interval),
                                     .step_policies = intervals_of(step_policies),
@@ -389,6 +390,7 @@ void bind_checkpointers(nb::module_& module) {
                                     .watch_requests = watch_requests,
                                     .signals = watch_of(save_on, stop_on),
                                     .stop_timeout = std::chrono::nanoseconds(stop_timeout),
+                                    .agreement_share = agreement_share,
                                     .metrics_path = std::move(metrics_path)};
         new (self) PythonCheckpointer(std::move(options), std::move(manager));
       },
@@ -396,7 +398,7 @@ void bind_checkpointers(nb::module_& module) {
       nb::arg("step_policies"), nb::arg("manager"), nb::arg("now").none(),
       nb::arg("delete_old_temp_checkpoints"), nb::arg("retention").none(), nb::arg("run_id"),
       nb::arg("take_over"), nb::arg("watch_requests"), nb::arg("save_on"), nb::arg("stop_on"),
-      nb::arg("stop_timeout"), nb::arg("metrics_path"));
+      nb::arg("stop_timeout"), nb::arg("agreement_share"), nb::arg("metrics_path"));
   bind_calls(bound);
   bound
       .def("remove",

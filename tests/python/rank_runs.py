@@ -50,7 +50,7 @@ class Runs:
             path, None if minutes is None else dt.timedelta(minutes=minutes),
             [] if every is None else [CheckpointInterval(every=every)], dt_now_injection=self.now,
             retention=None if keep is None else RetentionRules(keep_last_n=keep),
-            save_on=[signal.SIGUSR1], stop_on=[signal.SIGTERM])
+            save_on=[signal.SIGUSR1], stop_on=[signal.SIGTERM], agreement_share=1)
 
     def pass_time(self, minutes):
         self.minutes += minutes

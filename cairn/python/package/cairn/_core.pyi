@@ -131,7 +131,8 @@ class RunCheckpointer:
                  step_policies: Sequence[tuple[int, int | None]], manager: AsyncManager,
                  now: Callable[[], int] | None, delete_old_temp_checkpoints: bool, retention: Any,
                  run_id: str, take_over: bool, watch_requests: bool, save_on: Sequence[int],
-                 stop_on: Sequence[int], stop_timeout: int, metrics_path: str) -> None: ...
+                 stop_on: Sequence[int], stop_timeout: int, agreement_share: float,
+                 metrics_path: str) -> None: ...
     def on_step(self, step: int, tree: Any, *, force: bool,
                 callbacks: list[Callable[[str, str], object]], extras: str, metrics: str,
                 progress: _Progress) -> SaveHandle | None: ...

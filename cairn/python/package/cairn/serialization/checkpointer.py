@@ -115,6 +115,8 @@ class Checkpointer:
             True: signal.SIGTERM.
         stop_timeout: how long that save is waited for. Then on_step() raises, and the end of the
             program abandons the save.
+        agreement_share: how much of the time several processes may spend on agreeing at steps that
+            save nothing; they agree at fewer of them where that takes long. 1: at every step.
         metrics_path: a file that says in Prometheus' text format what saves do.
     """
 
@@ -127,7 +129,7 @@ class Checkpointer:
                  take_over: bool = False, watch_requests: bool = True,
                  save_on: Sequence[int] = (), stop_on: Sequence[int] = (),
                  stop_timeout: dt.timedelta = dt.timedelta(minutes=10),
-                 metrics_path: Any = None) -> None:
+                 agreement_share: float = 0.02, metrics_path: Any = None) -> None:
         self._base_path = path_text(base_path)
         self.save_interval = save_interval
         self.step_policies = list(step_policies)
@@ -147,7 +149,7 @@ class Checkpointer:
             delete_old_temp_checkpoints=delete_old_temp_checkpoints, retention=retention,
             run_id=run_id or "", take_over=take_over, watch_requests=watch_requests,
             save_on=[*map(int, save_on)], stop_on=[*map(int, stop_on)],
-            stop_timeout=_nanoseconds(stop_timeout),
+            stop_timeout=_nanoseconds(stop_timeout), agreement_share=float(agreement_share),
             metrics_path="" if metrics_path is None else local_path(metrics_path))
 
     @property

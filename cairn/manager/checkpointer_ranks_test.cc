@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+
+#include <gtest/gtest.h>
+
+#include "cairn/manager/checkpointer.h"
+#include "cairn/testing/must.h"
+#include "cairn/testing/rank_threads.h"
+#include "cairn/testing/temp_dir.h"
+
+namespace cairn {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::must;
+
+/// Time passes when it is told.
+class ToldTime final : public Clock {
+ public:
+  Wall wall() const override { return Wall(now_.load()); }
+  Mono monotonic() const override { return Mono(now_.load()); }
+  void pause(std::chrono::nanoseconds span) override { system_clock().pause(span); }
+  void advance(std::chrono::microseconds span) { now_ = now_.load() + span; }
+
+ private:
+  std::atomic<std::chrono::microseconds> now_ = std::chrono::microseconds(1h);
+};
+
+/// Counts what rank 0 says to the others, each of which takes a millisecond.
+class SlowToSay final : public coord::Coordinator {
+ public:
+  SlowToSay(coord::Coordinator& base, ToldTime& clock) : base_(base), clock_(clock) {}
+  int rank() const override { return base_.rank(); }
+  int count() const override { return base_.count(); }
+  Result<void> barrier(std::string_view phase, Deadline deadline) override {
+    return base_.barrier(phase, deadline);
+  }
+  Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) override {
+    ++broadcasts_;
+    clock_.advance(1ms);
+    return base_.broadcast(bytes, phase, deadline);
+  }
+  Result<std::vector<Buffer>> gather(ByteSpan bytes, std::string_view phase,
+                                     Deadline deadline) override {
+    return base_.gather(bytes, phase, deadline);
+  }
+  int broadcasts() const { return broadcasts_; }
+
+ private:
+  coord::Coordinator& base_;
+  ToldTime& clock_;
+  int broadcasts_ = 0;
+};
+
+TEST(RunOfRanks, AsksTheOthersNowAndThen) {
+  const testing::TempDir dir;
+  testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
+    ToldTime clock;
+    SlowToSay slow(coordinator, clock);
+    const auto runtime = std::make_shared<Runtime>(
+        RuntimeOptions{.threads = 1, .coordinator = &slow, .clock = &clock});
+    const auto run = must(Checkpointer::make(
+        {.base_path = dir / "run", .step_policies = {{.every = 1500}}}, runtime));
+    std::vector<std::int64_t> saved;
+    for (std::int64_t step = 1; step <= 1000; ++step) {
+      clock.advance(1ms);
+      const bool is_forced = step == 777;
+      if (must(run->on_step(step, Tree(Value(static_cast<double>(step))), {.force = is_forced})))
+        saved.push_back(step);
+    }
+    EXPECT_LE(slow.broadcasts(), 40) << "at every fiftieth step, once it has learnt";
+    EXPECT_GE(slow.broadcasts(), 20);
+    if (must(run->on_step(1500, Tree(Value(2.0))))) saved.push_back(1500);
+    must(run->wait_until_finished());
+    EXPECT_EQ(saved, (std::vector<std::int64_t>{777, 1500}));
+  });
+}
+
+}  // namespace
+}  // namespace cairn
