@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel of `make wheel`, in a virtual environment with nothing but NumPy."""
 
+import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -66,3 +68,16 @@ def test_auditwheel_finds_its_libraries_inside():
     assert "manylinux" in wheel.name
     shown = run(sys.executable, "-m", "auditwheel", "show", wheel, cwd=DIST).stdout
     assert "manylinux" in shown
+
+
+def test_the_licences_of_its_libraries_are_in_it(clean, tmp_path):
+    run(clean, "-c", "import cairn", cwd=tmp_path)  # pip has compared every file with its digest
+    wheel, = DIST.glob("cairn_checkpoint-*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        texts = {Path(name).stem: file.read(name).decode() for name in file.namelist()
+                 if "/licenses/third-party/" in name and name.endswith(".txt")}
+        libraries = [name for name in file.namelist() if re.search(r"\.libs/.*\.so", name)]
+    assert len(texts) >= len(libraries) > 5
+    assert {"libblosc1", "libssl3", "libbz2-1.0", "nlohmann-json3-dev", "nanobind",
+            "robin-map"} <= set(texts)
+    assert all("opyright" in text for text in texts.values())
