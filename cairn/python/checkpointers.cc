@@ -186,7 +186,7 @@ Result<Given> give_aside(const std::shared_ptr<const void>& tree, const Giving& 
   const auto asked = in_caller([&] { given = give({{"", nb::borrow(object_of(tree))}}, how); });
   if (asked) return given;
   if (how.alone) return asked.error();
-  return Given{.refusal = asked.error()};
+  return Given{.beside = {.refusal = asked.error()}};
 }
 
 std::optional<SaveHandle> on_step(PythonCheckpointer& self, const StepCall& call) {
@@ -201,13 +201,14 @@ std::optional<SaveHandle> on_step(PythonCheckpointer& self, const StepCall& call
                     is_empty = call.tree.is_none()](Checkpointer& run, const CommitGuard& guard) {
     StepOptions adjusted = options;
     if (is_empty) return run.on_step(step, adjusted);
-    const auto given = std::make_shared<Given>();
-    adjusted.adjust = adjustment(guard, given);
+    const auto beside = std::make_shared<Beside>();
+    adjusted.adjust = adjustment(guard, beside);
     const auto trees = [&]() -> Result<std::vector<NamedTree>> {
       Giving how = giving_for(run.manager(), "");
       how.structured = false;
-      CAIRN_TRY_ASSIGN(*given, give_aside(kept, how));
-      return given->trees;
+      CAIRN_TRY_ASSIGN(Given given, give_aside(kept, how));
+      *beside = std::move(given.beside);
+      return std::move(given.trees);
     };
     return run.on_step(step, Checkpointer::Trees(trees), adjusted);
   });
@@ -260,16 +261,17 @@ SaveCheckpointOptions options_of(const SavingCall& call) {
 /// With a step, or a destination in the run: save_checkpoint(). Otherwise save_pytree().
 SaveHandle save(PythonCheckpointer& self, const SavingCall& call, bool in_run) {
   const Giving how = giving_for(self.at_work()->manager(), call.extras);
-  auto given = std::make_shared<const Given>(give({{call.prefix, call.tree}}, how));
-  return self.save([options = options_of(call), given = std::move(given), in_run,
+  Given given = give({{call.prefix, call.tree}}, how);
+  Tree tree = given.beside.refusal ? Tree::none() : std::move(given.trees.front().second);
+  const auto beside = std::make_shared<const Beside>(std::move(given.beside));
+  return self.save([options = options_of(call), tree = std::move(tree), beside, in_run,
                     destination = call.destination,
                     wishing = wishing(call)](Checkpointer& run, const CommitGuard& guard) {
     SaveCheckpointOptions adjusted = options;
-    adjusted.adjust = [adjust = adjustment(guard, given), wishing](SaveOptions& save) {
+    adjusted.adjust = [adjust = adjustment(guard, beside), wishing](SaveOptions& save) {
       adjust(save);
       wishing(save);
     };
-    const Tree tree = given->refusal ? Tree::none() : given->trees.front().second;
     return in_run ? run.save_checkpoint(tree, destination, adjusted)
                   : run.save_pytree(tree, destination, adjusted);
   });

@@ -116,7 +116,8 @@ nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
   });
   if (!loaded) return nb::none();
   std::vector<std::string> notes = loaded->report.notes;
-  nb::object tree = from_tree(loaded->tree, call.place, call.like.is_none() ? &notes : nullptr);
+  nb::object tree = from_tree(loaded->tree, call.place, own_runtime()->rank(),
+                              call.like.is_none() ? &notes : nullptr);
   return nb::make_tuple(std::move(tree), dump_json(loaded->metadata), dump_json(loaded->extras),
                         report_of(*loaded, notes));
 }

@@ -31,12 +31,14 @@ SaveHandle save(PythonManager& self, const PythonTrees& trees, const std::string
                 const SaveTreeOptions& options) {
   const auto manager = self.at_work();
   const std::string extras = options.extras.is_null() ? "" : dump_json(options.extras);
-  auto given = std::make_shared<const Given>(give(trees, giving_for(*manager, extras)));
-  return begin_apart([manager, given = std::move(given), path, options](const CommitGuard& guard) {
-    SaveTreeOptions adjusted = options;
-    adjusted.adjust = adjustment(guard, given);
-    return manager->save_checkpoint(given->trees, path, adjusted);
-  });
+  Given given = give(trees, giving_for(*manager, extras));
+  const auto beside = std::make_shared<const Beside>(std::move(given.beside));
+  return begin_apart(
+      [manager, named = std::move(given.trees), beside, path, options](const CommitGuard& guard) {
+        SaveTreeOptions adjusted = options;
+        adjusted.adjust = adjustment(guard, beside);
+        return manager->save_checkpoint(named, path, adjusted);
+      });
 }
 
 void check_for_errors(const PythonManager& self) {
@@ -76,10 +78,10 @@ Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extr
       .alone = where.ranks() == 1, .structured = indexed && where.rank() == 0, .extras = extras};
 }
 
-SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Given> given) {
-  return [first = std::move(first), given = std::move(given)](SaveOptions& options) {
-    if (options.write_index) options.structures = given->structures;
-    options.refusal = given->refusal;
+SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> beside) {
+  return [first = std::move(first), beside = std::move(beside)](SaveOptions& options) {
+    if (options.write_index) options.structures = beside->structures;
+    options.refusal = beside->refusal;
     options.guard = [first, second = options.guard]() -> Result<std::shared_ptr<void>> {
       CAIRN_TRY(first());
       return take_guard(second);

@@ -35,7 +35,7 @@ class PythonManager {
 Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras);
 /// Gives a save its structures or its refusal, and lets `first` have its say before whatever guard
 /// it has.
-SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Given> given);
+SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> beside);
 
 /// Until none is on its way; says nothing of how they ended.
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);

@@ -71,8 +71,8 @@ SaveHandle begin_save(const SaveCall& call) {
   auto given = give(call.trees, {.alone = where->ranks() == 1,
                                  .structured = indexed && where->rank() == 0,
                                  .extras = call.extras});
-  options.save.structures = std::move(given.structures);
-  options.save.refusal = std::move(given.refusal);
+  options.save.structures = std::move(given.beside.structures);
+  options.save.refusal = std::move(given.beside.refusal);
   return begin_apart([trees = std::move(given.trees), path = call.path,
                       options = std::move(options), where](const CommitGuard& guard) {
     AsyncSaveOptions guarded = options;
@@ -123,9 +123,9 @@ std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& fu
 
 Given give(const PythonTrees& trees, const Giving& how) {
   Given given;
-  given.refusal = refusal_of(
+  given.beside.refusal = refusal_of(
       [&] {
-        if (how.structured) given.structures = structures_of(trees, how.extras);
+        if (how.structured) given.beside.structures = structures_of(trees, how.extras);
         for (const auto& [prefix, object] : trees)
           given.trees.emplace_back(prefix, to_tree(object));
       },

@@ -52,11 +52,16 @@ std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& fu
 
 using PythonTrees = std::vector<std::pair<std::string, nb::object>>;
 
+/// What goes with trees that are saved.
+struct Beside {
+  Structures structures = {};
+  std::optional<Error> refusal = {};  ///< why there are no trees
+};
+
 /// What is saved.
 struct Given {
   std::vector<NamedTree> trees = {};
-  Structures structures = {};
-  std::optional<Error> refusal = {};  ///< why there is nothing
+  Beside beside = {};
 };
 
 /// How a rank says what it saves.

@@ -257,8 +257,10 @@ const char* rebuilt_kind(TreeKind kind) {
 class Unpacker {
  public:
   /// Without a rebuilder, containers with a class become dicts.
-  Unpacker(nb::object place, nb::object rebuilder)
-      : ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+  Unpacker(nb::object place, nb::object rebuilder, int rank)
+      : rank_(rank),
+        ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+        kept_(nb::module_::import_("cairn._nodes").attr("KEPT")),
         place_(std::move(place)),
         rebuilder_(std::move(rebuilder)) {}
 
@@ -311,6 +313,7 @@ class Unpacker {
   nb::object unpack_leaf(const Leaf& leaf) {
     if (const auto* value = std::get_if<Value>(&leaf)) return from_value(*value);
     const auto& array = std::get<ShardedArray>(leaf);
+    if (is_kept(array)) return kept_;
     if (place_.is_none()) return to_numpy(array.array());
     const std::string dtype(dtype_name(array.dtype()));
     nb::object placed =
@@ -322,7 +325,16 @@ class Unpacker {
     return placed;
   }
 
+  /// Of a template: nothing was read for it, although this rank has a part of it.
+  bool is_kept(const ShardedArray& array) const {
+    if (!array.shards().empty()) return false;
+    return array.sharding() == Sharding() ||
+           !array.sharding().holdings(array.shape(), rank_).empty();
+  }
+
+  const int rank_;
   nb::object ndarray_;
+  nb::object kept_;
   nb::object place_;
   nb::object rebuilder_;
   std::vector<std::string> parts_;
@@ -355,10 +367,11 @@ std::vector<std::pair<std::string, std::string>> structures_of(
 
 nb::object from_value(const Value& value) { return std::visit(ToPython{}, value); }
 
-nb::object from_tree(const Tree& tree, const nb::object& place, std::vector<std::string>* notes) {
-  if (notes == nullptr) return Unpacker(place, nb::none()).unpack(tree);
+nb::object from_tree(const Tree& tree, const nb::object& place, int rank,
+                     std::vector<std::string>* notes) {
+  if (notes == nullptr) return Unpacker(place, nb::none(), rank).unpack(tree);
   const nb::object rebuilder = nb::module_::import_("cairn._rebuild").attr("Rebuilder")();
-  nb::object made = Unpacker(place, rebuilder).unpack(tree);
+  nb::object made = Unpacker(place, rebuilder, rank).unpack(tree);
   for (const nb::handle note : rebuilder.attr("notes")())
     notes->push_back(nb::cast<std::string>(note));
   return made;

@@ -30,11 +30,12 @@ Structures structures_of(const std::vector<std::pair<std::string, nb::object>>& 
                          const std::string& extras);
 
 /// Arrays become what `place(parts, dtype, shape, [(position, numpy array)])` makes of them,
-/// NumPy's where it is None. Named tuples, attribute and custom nodes are made by
+/// NumPy's where it is None; cairn._nodes.KEPT if nothing was read for this rank, which has a part.
+/// Named tuples, attribute and custom nodes are made by
 /// cairn._rebuild, and `notes` gets a sentence for each class that could not be made; without
 /// notes they become dicts.
-nb::object from_tree(const Tree& tree, const nb::object& place,
-                     std::vector<std::string>* notes = nullptr);
+nb::object from_tree(const Tree& tree, const nb::object& place, int rank,
+                     std::vector<std::string>* notes);
 nb::object from_value(const Value& value);
 
 }  // namespace cairn::python

@@ -5,7 +5,7 @@
     dtensor_program.py PORT RANK COUNT load PATH SEED    the same, placed by another seed
     dtensor_program.py PORT RANK COUNT model PATH ""     a model of FSDP over tensor parallelism
     dtensor_program.py PORT RANK COUNT run PATH START    two steps of a run that has come so far
-    dtensor_program.py PORT RANK COUNT refuse PATH ""    what is neither split nor replicated
+    dtensor_program.py PORT RANK COUNT refuse PATH ""    what is none of these, and what stays
 """
 
 import random
@@ -17,6 +17,7 @@ import torch.distributed as dist
 from cairn.serialization import CheckpointInterval, Checkpointer, RetentionRules
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor.placement_types import _StridedShard
 
 SHAPES = {"row": (16, 6), "uneven": (5, 7), "few": (3, 4), "deep": (2, 6, 4), "one": (),
           "none": (0, 4)}
@@ -138,15 +139,37 @@ def run_steps(path, start):
     run.wait_until_finished()
 
 
+def check_refused(call, *words):
+    try:
+        call()
+    except cairn.InvalidArgumentError as error:
+        assert all(word in str(error) for word in words), error
+    else:
+        raise AssertionError("it was done")
+
+
 def refuse(path, _):
     mesh = init_device_mesh("cpu", (dist.get_world_size(),))
     partial = DTensor.from_local(torch.ones(4), mesh, [Partial()])
-    try:
-        cairn.save({"a": {"b": partial}, "fine": torch.ones(2)}, path)
-    except cairn.InvalidArgumentError as error:
-        assert "a.b" in str(error) and "redistribute()" in str(error), error
-    else:
-        raise AssertionError("it was saved")
+    odd = DTensor.from_local(torch.ones(4), mesh, [_StridedShard(0, split_factor=2)],
+                             shape=torch.Size([8]), stride=(1,))
+    for tensor in (partial, odd):
+        tree = {"a": {"b": tensor}, "fine": torch.ones(2)}
+        check_refused(lambda tree=tree: cairn.save(tree, path), "a.b", "redistribute()")
+    some = init_device_mesh("cpu", (1, 2), mesh_dim_names=("x", "y"))["x"]
+    alone = distribute_tensor(torch.ones(4), some, [Shard(0)], src_data_rank=None)
+    check_refused(lambda: cairn.save({"w": alone}, path), "w", "on 1 of 2 ranks")
+    whole_tensor = distribute_tensor(torch.arange(4.0), mesh, [Shard(0)], src_data_rank=None)
+    cairn.save({"w": whole_tensor}, path)
+    check_refused(lambda: cairn.load(path, template={"w": partial}), "w", "redistribute()")
+    # What does not fit stays as it is.
+    other = distribute_tensor(torch.full((6,), 7.0), mesh, [Shard(0)], src_data_rank=None)
+    template = {"w": other, "new": other}
+    kept = cairn.load(path, template=template, strict_shapes=False)
+    assert kept["w"] is other and kept["new"] is other
+    # Without memory of its own.
+    empty = DTensor.from_local(torch.empty(2, device="meta"), mesh, [Shard(0)])
+    check_same(cairn.load(path, template={"w": empty})["w"].to_local(), whole_tensor.to_local())
 
 
 def main():

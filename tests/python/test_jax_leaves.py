@@ -149,3 +149,33 @@ def test_a_mesh_without_devices_is_refused(tmp_path):
                     {"template": {"w": jax.ShapeDtypeStruct((8,), float, sharding=nowhere)}}):
         with pytest.raises(cairn.InvalidArgumentError, match="abstract mesh"):
             cairn.load(tmp_path / "c", **options)
+
+
+KINDS = {
+    "numpy": lambda shape: np.full(shape, 7.0, np.float32),
+    "generic": lambda shape: np.float32(7),
+    "jax": lambda shape: jax.numpy.full(shape, 7.0, "float32"),
+    "spread": lambda shape: jax.device_put(
+        np.full(shape, 7.0, np.float32),
+        NamedSharding(Mesh(np.array(jax.devices()[:2]), ("x",)), PartitionSpec())),
+    "outline": lambda shape: jax.ShapeDtypeStruct(shape, "float32"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaves_of_the_template_stay_where_nothing_fits(tmp_path, kind):
+    cairn.save({"w": np.ones((2, 3), np.float32)}, tmp_path)
+    template = {"w": KINDS[kind]((5,)), "new": KINDS[kind]((2, 2))}
+    loaded = cairn.load(tmp_path, template=template, strict_shapes=False)
+    for name in ("w", "new"):
+        kept = loaded[name] is template[name] if kind != "numpy" else (loaded[name] == 7).all()
+        assert kept and loaded[name].shape == template[name].shape
+
+
+@pytest.mark.parametrize("kind", ["numpy", "jax", "outline"])
+def test_arrays_are_reshaped_where_that_is_allowed(tmp_path, kind):
+    cairn.save({"w": np.arange(6, dtype=np.float32).reshape(2, 3)}, tmp_path)
+    template = {"w": KINDS[kind]((3, 2))}
+    loaded = cairn.load(tmp_path, template=template, strict_shapes=False)["w"]
+    assert type(loaded) is type(jax.numpy.ones(1) if kind == "outline" else template["w"])
+    assert np.asarray(loaded).tolist() == [[0, 1], [2, 3], [4, 5]]

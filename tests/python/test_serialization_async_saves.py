@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import cairn
 import jax
@@ -116,3 +117,26 @@ def test_the_end_of_the_program_waits(tmp_path):
                           env={**os.environ})
     assert done.stdout.split() == ["committed", str(tmp_path / "c")], done
     assert cairn.load(tmp_path / "c")["w"].sum() == 1 << 20
+
+
+@pytest.mark.parametrize("how", ["front", "manager", "step", "by hand"])
+def test_arrays_are_let_go_of_while_they_are_written(tmp_path, how):
+    goes_on = threading.Event()
+    run, manager = Checkpointer(tmp_path / "run", None, []), ours.AsyncCheckpointManager()
+    begin = {
+        "front": lambda tree, progress: cairn.save_async(tree, tmp_path / "c", progress=progress),
+        "manager": lambda tree, progress: manager.save_tree(tree, tmp_path / "c",
+                                                            progress=progress),
+        "step": lambda tree, progress: run.on_step(None, tree, True, step=1, progress=progress),
+        "by hand": lambda tree, progress: run.save_checkpoint(tree, "c", step=1,
+                                                              progress=progress),
+    }[how]
+    array = np.ones(1 << 16)
+    gone = threading.Event()
+    watched = weakref.ref(array, lambda _: gone.set())
+    try:
+        begin({"w": array}, lambda *_: goes_on.wait())
+        del array
+        assert gone.wait(60) and watched() is None
+    finally:
+        goes_on.set()

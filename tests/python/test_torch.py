@@ -121,6 +121,21 @@ def test_a_run_gives_tensors_for_those_of_its_template(path, device):
     same(state["w"], found["w"])
 
 
+def test_a_template_without_memory_gives_tensors_on_the_host(path):
+    cairn.save({"w": torch.arange(3.0)}, path)
+    same(torch.arange(3.0), cairn.load(path, template={"w": torch.empty(3, device="meta")})["w"])
+
+
+def test_tensors_of_the_template_stay_where_nothing_fits(path):
+    cairn.save({"w": torch.arange(6.0)}, path)
+    template = {"w": torch.ones(4), "new": torch.ones(2)}
+    loaded = cairn.load(path, template=template, strict_shapes=False)
+    assert loaded["w"] is template["w"] and loaded["new"] is template["new"]
+    size = {"size": torch.Size([2, 3])}
+    cairn.save(size, path)
+    assert cairn.load(path, template=size) == size
+
+
 def test_what_cannot_be_saved_is_all_named(path):
     linear = torch.nn.Linear(2, 2)
     tree = {"a": linear, "b": torch.optim.SGD(linear.parameters()), "c": torch.ones(3).to_sparse(),

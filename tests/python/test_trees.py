@@ -4,6 +4,7 @@
 import collections
 import dataclasses
 import math
+import time
 
 import cairn
 import ml_dtypes
@@ -166,3 +167,10 @@ def test_casts_are_rounded_to_nearest_even(tmp_path):
     loaded = cairn.load(tmp_path / "c")
     same(loaded, {"w": expected, "n": np.arange(3)})
     same(cairn.load(tmp_path / "c", dtype=np.float32)["w"], expected.astype(np.float32))
+
+
+def test_tuples_of_classes_not_written_in_python(tmp_path):
+    tree = {"time": time.gmtime(0)}
+    cairn.save(tree, tmp_path)
+    loaded = cairn.load(tmp_path, template=tree)
+    assert type(loaded["time"]) is time.struct_time and loaded == tree

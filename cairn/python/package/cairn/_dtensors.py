@@ -24,12 +24,19 @@ def is_spread(thing: Any) -> bool:
 
 def problem_of(tensor: Any) -> str:
     """Why it cannot be saved as it is; empty if it can."""
-    for placement in tensor.placements:
-        if not (placement.is_replicate() or _split_factor(placement)):
+    mesh, placements = tensor.device_mesh, tensor.placements
+    for axis, placement in enumerate(placements):
+        factor = _split_factor(placement)
+        is_known = placement.is_replicate() if factor == 0 else \
+            factor in (1, _split_before(axis, mesh, placements))
+        if not is_known:
             return f"is a DTensor of PyTorch that is placed by {placement}: redistribute() it"
+    if mesh.size() != torch.distributed.get_world_size():
+        return (f"is a DTensor of PyTorch on {mesh.size()} of {torch.distributed.get_world_size()} "
+                "ranks: place it on a mesh of all of them, with Replicate() for the other axes")
     if _positions(tensor) is None:
-        return (f"is a DTensor of PyTorch whose parts by {list(tensor.placements)} are not those "
-                "that are known: redistribute() it")
+        return (f"is a DTensor of PyTorch whose parts by {list(placements)} are not those that "
+                "are known: redistribute() it")
     return ""
 
 
@@ -69,6 +76,12 @@ def _split_factor(placement: Any) -> int:
     if not hasattr(placement, "dim"):
         return 0
     return int(getattr(placement, "split_factor", 1))
+
+
+def _split_before(axis: int, mesh: Any, placements: Sequence[Any]) -> int:
+    """Into how many pieces the axes after this one split its dimension."""
+    return math.prod(mesh.size(other) for other in range(axis + 1, len(placements))
+                     if getattr(placements[other], "dim", None) == placements[axis].dim)
 
 
 @functools.lru_cache(maxsize=1 << 16)

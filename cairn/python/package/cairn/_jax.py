@@ -87,8 +87,10 @@ def wrap_key_like(key: Any, data: Any) -> Any:
 def describe_outline(leaf: Any) -> tuple[Any, ...]:
     """Of an array or a ShapeDtypeStruct in a template."""
     sharding = getattr(leaf, "sharding", None)
+    is_plain = sharding is None or (isinstance(sharding, jax.sharding.SingleDeviceSharding) and
+                                    _ranks.place().count == 1)
     return ("outline", np.dtype(leaf.dtype).name, tuple(leaf.shape),
-            _core.Sharding() if sharding is None else core_sharding(sharding, leaf.shape))
+            _core.Sharding() if is_plain else core_sharding(sharding, leaf.shape))
 
 
 def devices_of(sharding: Any) -> Sequence[Any]:

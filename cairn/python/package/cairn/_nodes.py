@@ -21,6 +21,9 @@ Children = list[tuple[str | int, Any]]
 # The class that a structure gives to keys of JAX; their kind is its static part.
 PRNG_KEY = "jax.random:key"
 
+# What a load gives for a leaf that stays the template's.
+KEPT = object()
+
 # What JAX writes around a name in the text of a key: .name, ['name'], [0].
 _NOT_NAME = re.compile(r"""^\.|^\[['"]?|['"]?\]$""")
 
@@ -186,7 +189,9 @@ def _with_fields(thing: Any, children: Children) -> Any:
 
 
 def like(template: Any, loaded: Any) -> Any:
-    """What was loaded, in the template's own containers."""
+    """What was loaded, in the template's own containers; its own leaves for those that are KEPT."""
+    if loaded is KEPT:
+        return template
     inside = children_of(template)
     if inside is None or isinstance(template, np.ndarray):
         return loaded
@@ -203,7 +208,10 @@ def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
         from cairn import _jax
         return _jax.wrap_key_like(container, values[0])
     if isinstance(container, tuple):
-        return tuple.__new__(type(container), values)  # whatever its class wants to be made from
+        try:
+            return tuple.__new__(type(container), values)  # whatever its class wants to be made of
+        except TypeError:  # a class that is not written in Python
+            return type(container)(values)
     flat = _flatten_by_jax(container)
     if flat is not None:
         return flat[1].unflatten(_in_jax_order(flat[0], inside, values))

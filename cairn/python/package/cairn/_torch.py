@@ -48,8 +48,12 @@ def describe_tensor(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def describe_outline(tensor: torch.Tensor) -> tuple[Any, ...]:
     """Of a tensor in a template."""
-    sharding = _dtensors.sharding_of(tensor) if _dtensors.is_spread(tensor) else _core.Sharding()
-    return "outline", _name(tensor.dtype), tuple(tensor.shape), sharding
+    if not _dtensors.is_spread(tensor):
+        return "outline", _name(tensor.dtype), tuple(tensor.shape), _core.Sharding()
+    problem = _dtensors.problem_of(tensor)
+    if problem:
+        return "problem", problem
+    return "outline", _name(tensor.dtype), tuple(tensor.shape), _dtensors.sharding_of(tensor)
 
 
 def describe_out(tensor: torch.Tensor) -> tuple[Any, ...]:
@@ -65,21 +69,27 @@ def describe_out(tensor: torch.Tensor) -> tuple[Any, ...]:
 def place(template: torch.Tensor, dtype: str, shape: tuple[int, ...],
           shards: Sequence[tuple[int, np.ndarray[Any, Any]]]) -> torch.Tensor:
     """A tensor of what was loaded, on the template's device, over the same memory if that is the
-    host's."""
+    host's; on the host, or the mesh's devices, for one that has no memory."""
     if not _dtensors.is_spread(template):
         made = _place_here(template, dtype, whole_array(shape, shards))
     elif shards:
         made = _dtensors.wrap(template, _place_here(template, dtype, shards[0][1]))
     else:
-        nothing = torch.empty_like(template.to_local(), dtype=getattr(torch, dtype))
-        made = _dtensors.wrap(template, nothing)
+        nothing = torch.empty(template.to_local().shape, dtype=getattr(torch, dtype))
+        made = _dtensors.wrap(template, nothing.to(_home(template)))
     return made.requires_grad_(template.requires_grad) if template.requires_grad else made
 
 
 def _place_here(template: torch.Tensor, dtype: str, data: np.ndarray[Any, Any]) -> torch.Tensor:
     memory = torch.from_numpy(data.reshape(-1).view(np.uint8)) if data.size else \
         torch.empty(0, dtype=torch.uint8)
-    return memory.view(getattr(torch, dtype)).reshape(data.shape).to(template.device)
+    return memory.view(getattr(torch, dtype)).reshape(data.shape).to(_home(template))
+
+
+def _home(template: torch.Tensor) -> Any:
+    if template.device.type != "meta":
+        return template.device
+    return template.device_mesh.device_type if _dtensors.is_spread(template) else "cpu"
 
 
 def _host_memory(tensor: torch.Tensor) -> torch.Tensor:
