@@ -26,14 +26,16 @@ std::optional<Error> parse(std::string_view text) {
 
 }  // namespace
 
-Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime) {
-  if (runtime.ranks() == 1) return mine;
+Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime,
+                   const std::function<Result<void>()>& last) {
+  if (runtime.ranks() == 1) return mine && last ? last() : mine;
   CAIRN_TRY_ASSIGN(const auto said, tell(dump(mine), phase, runtime));
   std::string verdict;
   for (std::size_t rank = 0; rank < said.size() && verdict.empty(); ++rank) {
     if (auto error = parse(said[rank]))
       verdict = dump(std::move(*error).in(fmt::format("rank {}", rank)));
   }
+  if (last && runtime.rank() == 0 && verdict.empty()) verdict = dump(last().in("rank 0"));
   CAIRN_TRY_ASSIGN(const Buffer heard, runtime.coordinator()->broadcast(as_bytes(verdict), phase,
                                                                         Deadline::in(kPatience)));
   if (auto error = parse(as_text(heard.bytes()))) return *std::move(error);

@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/metrics.h"
+#include "cairn/manager/own_files.h"
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/removal.h"
 #include "cairn/manager/run_cleaner.h"
@@ -44,6 +47,22 @@ Json mark_members(const Json& extras, const Json& metrics) {
 
 Clock::Wall now_of(const CheckpointerOptions& options, Runtime& runtime) {
   return options.now ? options.now() : runtime.clock().wall();
+}
+
+/// Without links, dots and a slash at its end.
+std::filesystem::path real_path(const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  const auto real = std::filesystem::weakly_canonical(whole, error);
+  const auto plain = error ? whole.lexically_normal() : real;
+  return plain.has_filename() ? plain : plain.parent_path();
+}
+
+/// Its name in the directory `base`, however both are written; nothing: it leads elsewhere.
+std::optional<std::string> name_below(const std::string& base, const std::string& path) {
+  const auto name = real_path(path).lexically_relative(real_path(base));
+  if (name.empty() || name == "." || *name.begin() == "..") return std::nullopt;
+  return name.string();
 }
 
 class RunCheckpointer final : public Checkpointer {
@@ -242,7 +261,10 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<std::string> place(const std::string& destination) const {
-    if (destination.starts_with('/')) return destination;
+    if (destination.starts_with('/')) {
+      const auto name = name_below(base_, destination);
+      return name ? base_ + "/" + *name : destination;
+    }
     if (!is_safe_relative_path(destination)) {
       return Error(Code::kInvalidArgument, "checkpointer/destination",
                    fmt::format("'{}' is no name of a checkpoint in {}; give a relative path, or an "
@@ -252,7 +274,7 @@ class RunCheckpointer final : public Checkpointer {
     return base_ + "/" + destination;
   }
 
-  bool is_of_run(const std::string& path) const { return path.starts_with(base_ + "/"); }
+  bool is_of_run(const std::string& path) const { return name_below(base_, path).has_value(); }
 
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 
@@ -380,28 +402,47 @@ class RunCheckpointer final : public Checkpointer {
   Result<SaveHandle> save_by_callbacks(const std::string& path, const Saving& saving) {
     CAIRN_TRY(own(*saving.step));
     const Json mark = mark_of(saving);
+    wait_for_saves(path, runtime_.rank());
+    const auto before =
+        runtime_.rank() == 0 ? state_of_files(path, runtime_) : Result<std::string>(std::string());
     const auto done = [&]() -> Result<void> {
       for (const CheckpointCallback& callback : saving.callbacks)
         CAIRN_TRY(callback(path, saving.mesh, mark));
       wait_for_saves(path, runtime_.rank());
       return manager_->wait_until_finished();
     }();
-    CAIRN_TRY(agree(done, "saves of callbacks", runtime_));
-    if (runtime_.rank() == 0) CAIRN_TRY(mark_if_saved(path, mark));
+    bool marked = false;
+    CAIRN_TRY(agree(done, "saves of callbacks", runtime_, [&]() -> Result<void> {
+      CAIRN_TRY_ASSIGN(marked, mark_if_saved(path, before, mark));
+      return {};
+    }));
     take_note(*saving.step);
-    CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
-                           mark)(SaveReport{}));
+    if (marked) {
+      CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
+                             mark)(SaveReport{}));
+    }
     return SaveHandle::of_nothing(path);
   }
 
-  // Callbacks may have saved elsewhere, or nothing.
-  Result<void> mark_if_saved(const std::string& path, const Json& mark) {
-    CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
-    const auto marked = write_mark(path, ours, guard(), runtime_);
-    if (marked || marked.error().code() != Code::kNotFound) return marked;
+  // Callbacks may have saved elsewhere, or nothing. Then what lies there is older, and may be
+  // permanent.
+  Result<bool> mark_if_saved(const std::string& path, const Result<std::string>& before,
+                             const Json& mark) {
+    CAIRN_TRY(before);
+    bool is_older = false;
+    if (!before->empty()) {
+      CAIRN_TRY_ASSIGN(const std::string now, state_of_files(path, runtime_));
+      is_older = now == *before;
+    }
+    if (!is_older) {
+      CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
+      const auto marked = write_mark(path, ours, guard(), runtime_);
+      if (marked) return true;
+      if (marked.error().code() != Code::kNotFound) return marked.error();
+    }
     runtime_.log(LogLevel::kWarning, "checkpointer/nothing-saved",
                  fmt::format("the callbacks have saved nothing into {}", path));
-    return {};
+    return false;
   }
 
   const CheckpointerOptions options_;

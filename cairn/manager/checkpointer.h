@@ -45,7 +45,7 @@ struct CheckpointerOptions {
   std::shared_ptr<SignalWatch> signals = {};
   std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
   /// How much of the time several ranks may spend on agreeing at steps that save nothing: they
-  /// agree at fewer of them where that takes long. 1: at every step.
+  /// agree at fewer of them where that takes long, but after 50 at most. 1: at every step.
   double agreement_share = 0.02;
   /// A file that says in Prometheus' text format what saves do (metrics.h); empty: none.
   std::string metrics_path = {};
@@ -118,10 +118,10 @@ class Checkpointer {
   /// Saves if it is time; nothing: it was not. Rank 0 decides for all, with its clock. Several
   /// ranks agree on that where it is forced or the intervals say so, on all of them alike, and
   /// otherwise now and then (`agreement_share`, StepSchedule): saves by the clock, requests,
-  /// signals and errors of earlier saves are noticed then, some seconds later at most. The error of
-  /// an earlier save is the answer here if nobody has heard of it yet. The first save takes the run
-  /// directory: `failed_precondition` (run/owned) with host, process and time of the job that has
-  /// it; after a take-over, run/taken-over.
+  /// signals and errors of earlier saves are noticed then: at most 50 steps later, and about 5
+  /// seconds at the pace so far. The error of an earlier save is the answer here if nobody has
+  /// heard of it yet. The first save takes the run directory: `failed_precondition` (run/owned)
+  /// with host, process and time of the job that has it; after a take-over, run/taken-over.
   virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
                                                     const StepOptions& options = {}) = 0;
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const OneTree& tree,
@@ -129,7 +129,8 @@ class Checkpointer {
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Tree& tree,
                                             const StepOptions& options = {});
   /// Without a tree: the callbacks save. What they began is durable when it returns, and the mark
-  /// is written; if there is nothing to mark, the log says so (checkpointer/nothing-saved).
+  /// is written. If they changed no file in the checkpoint's directory, the log says so
+  /// (checkpointer/nothing-saved): nothing is marked, and nothing removed.
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const StepOptions& options);
 
   /// Would on_step() save? Does what a step that saves nothing does, and waits for nothing. True
@@ -137,8 +138,9 @@ class Checkpointer {
   virtual Result<bool> is_time(std::int64_t step, bool force = false) = 0;
 
   /// Into `destination` of the run directory, whatever the policies say; they take note of it. An
-  /// absolute path that leads elsewhere, or to the run directory itself, gets a checkpoint with a
-  /// mark that is none of the run: nothing is removed for its sake.
+  /// absolute path, which may have links and ".." in it, that leads elsewhere or to the run
+  /// directory itself, gets a checkpoint with a mark that is none of the run: nothing is removed
+  /// for its sake.
   virtual Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
                                              const SaveCheckpointOptions& options = {}) = 0;
   /// With a step: as save_checkpoint(), into `destination` or run-<step>. Without: into the path

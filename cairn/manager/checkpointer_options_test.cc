@@ -66,6 +66,27 @@ TEST_F(OptionsOfARun, SaveByHandOutsideOfTheRunAndIntoItself) {
   EXPECT_TRUE(has("old/metadata.json")) << "what is none of the run replaces nothing in it";
 }
 
+TEST_F(OptionsOfARun, TakeADestinationForWhatItLeadsTo) {
+  std::filesystem::create_directories(dir_ / "real/run/a");
+  std::filesystem::create_directory_symlink(dir_ / "real", dir_ / "link");
+  const std::string names[] = {dir_ / "real/run", dir_ / "link/run", dir_ / "link/../link/run"};
+  for (const std::string& base : names) {
+    for (const std::string& other : names) {
+      auto run = make({.base_path = base});
+      must(run->save_checkpoint(tree_of(1), other + "/b", {.step = 1, .is_temporary = true}));
+      must(run->save_checkpoint(tree_of(2), other + "/a/../b/", {.step = 2, .is_temporary = true}));
+      must(run->save_checkpoint(tree_of(3), other + "/../out", {.step = 3}));
+      must(run->wait_until_finished());
+      EXPECT_EQ(difference(tree_of(2), load(dir_ / "real/run/b")), "");
+      EXPECT_EQ(difference(tree_of(3), load(dir_ / "real/out")), "") << "and it replaces nothing";
+      must(run->save_checkpoint(tree_of(4), other + "/c", {.step = 4}));
+      must(run->wait_until_finished());
+      EXPECT_FALSE(std::filesystem::exists(dir_ / "real/run/b")) << base << " " << other;
+      wait_for_background();  // until nobody here owns the run
+    }
+  }
+}
+
 TEST_F(OptionsOfARun, ReplaceTemporaryCheckpointsThatCallbacksSavedInTheirOwnWay) {
   auto now = system_clock().wall();
   auto run = make({.save_interval = std::chrono::minutes(1), .now = [&] { return now; }});

@@ -76,5 +76,22 @@ TEST(RunOfRanks, AsksTheOthersNowAndThen) {
   });
 }
 
+TEST(RunOfRanks, AgreesAtTheStepsOfIntervalsWhateverARankHasNoted) {
+  const testing::TempDir dir;
+  testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
+    const auto runtime =
+        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &coordinator});
+    const auto run = must(Checkpointer::make(
+        {.base_path = dir / "run", .step_policies = {{.every = 6}}, .agreement_share = 1e-9},
+        runtime));
+    for (std::int64_t step = 1; step < 6; ++step)
+      EXPECT_FALSE(must(run->on_step(step, Tree(Value(1.0)))));
+    if (coordinator.rank() == 1) run->policy().set_last_save_step(6);
+    EXPECT_TRUE(must(run->on_step(6, Tree(Value(2.0)))));
+    EXPECT_FALSE(must(run->on_step(6, Tree(Value(2.0))))) << "rank 0 has saved it";
+    must(run->wait_until_finished());
+  });
+}
+
 }  // namespace
 }  // namespace cairn

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "cairn/base/sha256.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/names.h"
 
@@ -83,10 +87,39 @@ class Sorter {
   std::set<std::string> entries_;
 };
 
+Result<void> add_files_of(const Directory& directory, const std::string& below, Sha256& seen) {
+  CAIRN_TRY_ASSIGN(const auto entries, directory.list(below.empty() ? "." : below));
+  for (const storage::DirEntry& entry : entries) {
+    if (below.empty() && entry.name.starts_with(kAttemptPrefix)) continue;
+    const std::string name = join_path(below, entry.name);
+    CAIRN_TRY_ASSIGN(const auto info, directory.stat(name));
+    const bool is_directory = info.kind == storage::FileKind::kDirectory;
+    // A directory changes its time and size for what is in it.
+    const std::string line =
+        is_directory ? fmt::format("{}/\n", name)
+                     : fmt::format("{} {} {} {}\n", name, info.inode, info.size, info.modified_ns);
+    seen.update(as_bytes(line));
+    if (is_directory) CAIRN_TRY(add_files_of(directory, name, seen));
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<OwnFiles> find_own_files(const Directory& dest, const Record& record) {
   return Sorter(dest, record).run();
+}
+
+Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  const auto directory = Directory::open(runtime.file_system(), uri.path, false);
+  if (!directory) {
+    if (directory.error().code() == Code::kNotFound) return std::string();
+    return directory.error();
+  }
+  Sha256 seen;
+  CAIRN_TRY(add_files_of(*directory, "", seen));
+  return seen.hex();
 }
 
 }  // namespace cairn::inline manager

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files of a checkpoint's directory are the checkpoint's, and which other people's.
+// The files of a checkpoint's directory: which are the checkpoint's, which other people's, and
+// whether any has changed.
 #pragma once
 
 #include <string>
@@ -7,6 +8,7 @@
 
 #include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/record.h"
+#include "cairn/checkpoint/runtime.h"
 
 namespace cairn::inline manager {
 
@@ -23,5 +25,10 @@ struct OwnFiles {
 
 /// A record without prefixes: nothing of ours but attempts and the mark is expected.
 Result<OwnFiles> find_own_files(const Directory& dest, const Record& record);
+
+/// Another text once a file below `path` has come, gone, been replaced or written to (by its time);
+/// our locks and attempts count for nothing. Empty if there is no such directory. Looks at every
+/// file, and opens none.
+Result<std::string> state_of_files(const std::string& path, Runtime& runtime);
 
 }  // namespace cairn::inline manager

@@ -84,7 +84,7 @@ SaveKind SavePolicy::decide(std::int64_t step, Clock::Wall now, bool force) {
 }
 
 bool SavePolicy::is_step_to_save(std::int64_t step) const {
-  if (step == 0 || step == last_step_) return false;
+  if (step == 0) return false;
   const auto every = every_at(step);
   return every && step % *every == 0;
 }

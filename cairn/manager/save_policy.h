@@ -41,7 +41,8 @@ class SavePolicy {
   /// Allocates nothing.
   SaveKind decide(std::int64_t step, Clock::Wall now, bool force = false);
 
-  /// Do the intervals alone make decide() say permanent? They know no clock: all ranks agree on it.
+  /// Is it one of the steps that the intervals say? They know neither the clock nor what was saved:
+  /// all ranks agree on it.
   bool is_step_to_save(std::int64_t step) const;
 
   /// A save of this step has been made, by whomever.

@@ -117,6 +117,13 @@ TEST(SavePolicy, AStepIsNotSavedTwiceUnlessForced) {
                                 {6, 700s, false, kNone}});
 }
 
+TEST(SavePolicy, StepsOfIntervalsAreWhatTheyAreWhateverWasSaved) {
+  SavePolicy steps = policy(1s, {{5, 10}});
+  steps.saved(5, kStart);
+  for (std::int64_t step = 0; step <= 20; ++step)
+    EXPECT_EQ(steps.is_step_to_save(step), step == 5 || step == 10) << step;
+}
+
 TEST(SavePolicy, AForcedSaveIsPermanentEvenIfTheClockWantsATemporaryOne) {
   play(policy(60s, {}), {{3, 100s, true, kPermanent}, {4, 130s, false, kNone}});
 }

@@ -14,8 +14,8 @@ std::int64_t StepSchedule::plan(std::int64_t step, Clock::Mono began) const {
   const double wanted = Seconds(cost_).count() * (1 / share_ - 1) / pace;
   const double longest = Seconds(kLongest).count() / pace;
   const double doubled = 2 * static_cast<double>(next_ - last_);
-  return std::max<std::int64_t>(
-      1, static_cast<std::int64_t>(std::ceil(std::min({wanted, longest, doubled}))));
+  const double most = std::min({wanted, longest, doubled, static_cast<double>(kMost)});
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(most)));
 }
 
 void StepSchedule::agreed(std::int64_t step, std::int64_t steps) {

@@ -11,12 +11,15 @@
 namespace cairn::inline manager {
 
 /// An agreement costs every rank a message each way, so at steps that save nothing there are only
-/// as many as take a given share of the time. Rank 0 counts the time and plans; all ranks hear the
-/// plan with what was agreed, and keep to it. Threading: compatible.
+/// as many as take a given share of the time, as far as kMost allows: where so many steps take less
+/// time than the share of one agreement, it is more. Rank 0 counts the time and plans; all ranks
+/// hear the plan with what was agreed, and keep to it. Threading: compatible.
 class StepSchedule {
  public:
-  /// Nobody waits longer than about this for what rank 0 alone knows.
+  /// Nobody waits longer than about this, at the pace so far, for what rank 0 alone knows.
   static constexpr std::chrono::seconds kLongest{5};
+  /// However fast they were: nobody knows the pace of the steps to come.
+  static constexpr std::int64_t kMost = 50;
 
   /// `share`: above 0; 1 or more: at every step.
   explicit StepSchedule(double share) : share_(share) {}
@@ -26,7 +29,7 @@ class StepSchedule {
   bool is_due(std::int64_t step) const { return step >= next_ || step <= last_; }
 
   /// On rank 0, in an agreement at `step` that began at this time: how many steps until the next.
-  /// At most twice as many as the time before.
+  /// At most twice as many as the time before, and kMost.
   std::int64_t plan(std::int64_t step, Clock::Mono began) const;
 
   /// On every rank: it was agreed that the next is after so many steps.

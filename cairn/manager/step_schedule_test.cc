@@ -34,19 +34,32 @@ struct Job {
   }
 };
 
-TEST(StepSchedule, SpendsNoMoreThanItsShare) {
+TEST(StepSchedule, SpendsNoMoreThanItsShareAsFarAsTheStepsAllow) {
   for (const nanoseconds pace : {nanoseconds(50us), nanoseconds(3ms), nanoseconds(200ms)}) {
     for (const nanoseconds cost : {nanoseconds(20us), nanoseconds(1ms), nanoseconds(90ms)}) {
       Job job;
-      job.run(300'000, pace, cost);  // it learns
+      job.run(1'000, pace, cost);  // it learns
       const Clock::Mono began = job.now;
       job.agreeing = job.longest = {};
-      job.run(2'000'000, pace, cost);
-      const nanoseconds all = job.now - began;
-      EXPECT_LE(job.agreeing.count(), all.count() / 45) << pace.count() << " " << cost.count();
+      job.run(100'000, pace, cost);
+      const nanoseconds share = (job.now - began) / 45;
+      const nanoseconds least = cost * (100'000 / StepSchedule::kMost + 1);
+      EXPECT_LE(job.agreeing, std::max(share, least)) << pace.count() << " " << cost.count();
       EXPECT_LE(job.longest, StepSchedule::kLongest + 2 * pace);
+      EXPECT_LE(job.longest, StepSchedule::kMost * pace);
     }
   }
+}
+
+TEST(StepSchedule, AsksSoonAfterStepsHaveBecomeSlow) {
+  Job job;
+  job.run(100'000, 2us, 1ms);  // as where data is skipped that was seen before
+  job.longest = {};
+  job.run(200, 1s, 1ms);
+  EXPECT_LE(job.longest, 1s * StepSchedule::kMost);
+  job.longest = {};
+  job.run(100, 1s, 1ms);
+  EXPECT_EQ(job.longest, 1s) << "at every step";
 }
 
 TEST(StepSchedule, AsksAtEveryStepWhereThatCostsLittle) {

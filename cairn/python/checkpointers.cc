@@ -155,8 +155,11 @@ class PythonCheckpointer {
 
  private:
   std::shared_ptr<Checkpointer> make_run() {
+    CheckpointerOptions options = options_;
+    options.manager = manager_->manager();
+    auto made = value_of(Checkpointer::make(options, options.manager->runtime()));
     options_.manager = manager_->manager();
-    return value_of(Checkpointer::make(options_, options_.manager->runtime()));
+    return made;
   }
   static void let_go(std::shared_ptr<Checkpointer> run) {
     // What watches the run may be about to say something to Python.

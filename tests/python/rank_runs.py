@@ -44,13 +44,15 @@ class Runs:
     def make_manager(self, enable=None):
         self.manager = AsyncCheckpointManager(enable=enable)
 
-    def make_run(self, path, every=None, minutes=None, keep=None):
+    def make_run(self, path, every=None, minutes=None, keep=None, plain=False):
+        """`plain`: with the clock of the machine, and not asked at every step."""
         self.run = None
+        asked = {} if plain else {"dt_now_injection": self.now, "agreement_share": 1}
         self.run = Checkpointer(
             path, None if minutes is None else dt.timedelta(minutes=minutes),
-            [] if every is None else [CheckpointInterval(every=every)], dt_now_injection=self.now,
+            [] if every is None else [CheckpointInterval(every=every)],
             retention=None if keep is None else RetentionRules(keep_last_n=keep),
-            save_on=[signal.SIGUSR1], stop_on=[signal.SIGTERM], agreement_share=1)
+            save_on=[signal.SIGUSR1], stop_on=[signal.SIGTERM], **asked)
 
     def pass_time(self, minutes):
         self.minutes += minutes
@@ -86,6 +88,11 @@ class Runs:
         if waits:
             self.run.wait_until_finished()
         return None if save is None else os.path.basename(save.path)
+
+    def steps(self, count, forced):
+        """Those that saved."""
+        return [step for step in range(1, count + 1)
+                if self.run.on_step(None, self.tree(step), step=step, force=step == forced)]
 
     def callbacks_save(self, step, fails=False):
         def save(name, mesh, metadata):

@@ -89,6 +89,12 @@ def test_the_first_rank_has_the_clock(job, tmp_path):
     assert got(job.do("step", step=3)) == [None] * COUNT
 
 
+def test_steps_at_which_nobody_asks(job, tmp_path):
+    got(job.do("make_run", path=str(tmp_path / "run"), every=150, plain=True))
+    assert got(job.do("steps", count=320, forced=77)) == [[77, 150, 300]] * COUNT
+    assert got(job.do("resume")) == [300] * COUNT
+
+
 @pytest.mark.parametrize("rank", [0, 2])
 def test_a_signal_to_one_is_a_signal_to_all(job, tmp_path, rank):
     got(job.do("make_run", path=str(tmp_path / "run"), every=1000))
