@@ -23,7 +23,9 @@ std::string place_of(const std::string& path) {
   if (!uri) return {};
   if (uri->scheme != "file") return uri->to_string();
   std::error_code error;
-  const auto place = std::filesystem::weakly_canonical(uri->path, error);
+  // By itself it leaves a path relative that does not exist at all.
+  const auto whole = std::filesystem::absolute(uri->path, error);
+  const auto place = std::filesystem::weakly_canonical(whole, error);
   std::string text = error ? uri->path : place.string();
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   return text;
