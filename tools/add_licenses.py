@@ -16,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
-COMPILED_IN = ["nlohmann-json3-dev"]  # packages of headers alone
+COMPILED_IN = ["libcli11-dev", "nlohmann-json3-dev"]  # packages of headers alone
 
 
 def package_of(library: str) -> str:

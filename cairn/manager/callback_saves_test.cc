@@ -71,6 +71,38 @@ TEST_F(SavesOfCallbacks, RemoveNothingWhenTheySavedNothing) {
   EXPECT_TRUE(mark_of("run-3").is_temporary);
 }
 
+TEST_F(SavesOfCallbacks, RemoveNothingForDirectoriesWithNothingInThem) {
+  auto run = make();
+  step(*run, 1, saves_in_its_way_);
+  step(*run, 2, [](const std::string& path, const Mesh*, const Json&) {
+    std::filesystem::create_directories(path + "/empty");
+    return Result<void>();
+  });
+  EXPECT_EQ(warned_, 1);
+  EXPECT_TRUE(has("run-1/metadata.json"));
+  EXPECT_FALSE(has("run-2/metadata.json"));
+}
+
+TEST_F(SavesOfCallbacks, AreMarkedWhicheverRankWrites) {
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    const auto runtime =
+        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &coordinator});
+    const auto run = must(Checkpointer::make({.base_path = base_}, runtime));
+    const CheckpointCallback saves = [&](const std::string& path, const Mesh*, const Json&) {
+      if (coordinator.rank() == 1) {
+        std::filesystem::create_directories(path);
+        testing::write_file(path + "/model.bin", path);
+      }
+      return Result<void>();
+    };
+    for (std::int64_t number = 1; number <= 50; ++number)
+      must(run->on_step(number, {.force = true, .true_callbacks = {saves}}));
+    must(run->wait_until_finished());
+  });
+  for (int number = 1; number <= 50; ++number)
+    EXPECT_TRUE(has("run-" + std::to_string(number) + "/metadata.json")) << number;
+}
+
 TEST_F(SavesOfCallbacks, LeaveOlderCheckpointsOfTheSameNameAsTheyAre) {
   using Make = std::function<void()>;
   const Make older[] = {

@@ -263,7 +263,8 @@ class RunCheckpointer final : public Checkpointer {
   Result<std::string> place(const std::string& destination) const {
     if (destination.starts_with('/')) {
       const auto name = name_below(base_, destination);
-      return name ? base_ + "/" + *name : destination;
+      if (name) return base_ + "/" + *name;
+      return std::filesystem::path(destination).lexically_normal().string();
     }
     if (!is_safe_relative_path(destination)) {
       return Error(Code::kInvalidArgument, "checkpointer/destination",
@@ -274,7 +275,8 @@ class RunCheckpointer final : public Checkpointer {
     return base_ + "/" + destination;
   }
 
-  bool is_of_run(const std::string& path) const { return name_below(base_, path).has_value(); }
+  // Of what place() gives, or a step.
+  bool is_of_run(const std::string& path) const { return path.starts_with(base_ + "/"); }
 
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 
@@ -403,8 +405,10 @@ class RunCheckpointer final : public Checkpointer {
     CAIRN_TRY(own(*saving.step));
     const Json mark = mark_of(saving);
     wait_for_saves(path, runtime_.rank());
-    const auto before =
-        runtime_.rank() == 0 ? state_of_files(path, runtime_) : Result<std::string>(std::string());
+    // Heard by all, so that nobody's callbacks come before it.
+    CAIRN_TRY_ASSIGN(const std::string before,
+                     hear(runtime_.rank() == 0 ? state_of_files(path, runtime_) : std::string(),
+                          "before the callbacks", runtime_));
     const auto done = [&]() -> Result<void> {
       for (const CheckpointCallback& callback : saving.callbacks)
         CAIRN_TRY(callback(path, saving.mesh, mark));
@@ -426,15 +430,9 @@ class RunCheckpointer final : public Checkpointer {
 
   // Callbacks may have saved elsewhere, or nothing. Then what lies there is older, and may be
   // permanent.
-  Result<bool> mark_if_saved(const std::string& path, const Result<std::string>& before,
-                             const Json& mark) {
-    CAIRN_TRY(before);
-    bool is_older = false;
-    if (!before->empty()) {
-      CAIRN_TRY_ASSIGN(const std::string now, state_of_files(path, runtime_));
-      is_older = now == *before;
-    }
-    if (!is_older) {
+  Result<bool> mark_if_saved(const std::string& path, const std::string& before, const Json& mark) {
+    CAIRN_TRY_ASSIGN(const std::string now, state_of_files(path, runtime_));
+    if (now != before) {
       CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
       const auto marked = write_mark(path, ours, guard(), runtime_);
       if (marked) return true;

@@ -87,21 +87,35 @@ class Sorter {
   std::set<std::string> entries_;
 };
 
-Result<void> add_files_of(const Directory& directory, const std::string& below, Sha256& seen) {
-  CAIRN_TRY_ASSIGN(const auto entries, directory.list(below.empty() ? "." : below));
-  for (const storage::DirEntry& entry : entries) {
+/// What goes away meanwhile is not there.
+template <typename T>
+Result<std::optional<T>> if_there(Result<T> found) {
+  if (found) return std::optional(*std::move(found));
+  if (found.error().code() == Code::kNotFound) return std::optional<T>();
+  return found.error();
+}
+
+/// How many there are.
+Result<std::uint64_t> add_files_of(const Directory& directory, const std::string& below,
+                                   Sha256& seen) {
+  std::uint64_t files = 0;
+  CAIRN_TRY_ASSIGN(const auto entries, if_there(directory.list(below.empty() ? "." : below)));
+  if (!entries) return files;
+  for (const storage::DirEntry& entry : *entries) {
     if (below.empty() && entry.name.starts_with(kAttemptPrefix)) continue;
     const std::string name = join_path(below, entry.name);
-    CAIRN_TRY_ASSIGN(const auto info, directory.stat(name));
-    const bool is_directory = info.kind == storage::FileKind::kDirectory;
-    // A directory changes its time and size for what is in it.
-    const std::string line =
-        is_directory ? fmt::format("{}/\n", name)
-                     : fmt::format("{} {} {} {}\n", name, info.inode, info.size, info.modified_ns);
-    seen.update(as_bytes(line));
-    if (is_directory) CAIRN_TRY(add_files_of(directory, name, seen));
+    CAIRN_TRY_ASSIGN(const auto info, if_there(directory.stat(name)));
+    if (!info) continue;
+    if (info->kind == storage::FileKind::kDirectory) {
+      CAIRN_TRY_ASSIGN(const std::uint64_t inside, add_files_of(directory, name, seen));
+      files += inside;
+      continue;
+    }
+    seen.update(
+        as_bytes(fmt::format("{} {} {} {}\n", name, info->inode, info->size, info->modified_ns)));
+    ++files;
   }
-  return {};
+  return files;
 }
 
 }  // namespace
@@ -118,8 +132,8 @@ Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
     return directory.error();
   }
   Sha256 seen;
-  CAIRN_TRY(add_files_of(*directory, "", seen));
-  return seen.hex();
+  CAIRN_TRY_ASSIGN(const std::uint64_t files, add_files_of(*directory, "", seen));
+  return files == 0 ? std::string() : seen.hex();
 }
 
 }  // namespace cairn::inline manager

@@ -27,8 +27,8 @@ struct OwnFiles {
 Result<OwnFiles> find_own_files(const Directory& dest, const Record& record);
 
 /// Another text once a file below `path` has come, gone, been replaced or written to (by its time);
-/// our locks and attempts count for nothing. Empty if there is no such directory. Looks at every
-/// file, and opens none.
+/// our locks and attempts count for nothing. Empty if there is no file. Looks at every file, and
+/// opens none.
 Result<std::string> state_of_files(const std::string& path, Runtime& runtime);
 
 }  // namespace cairn::inline manager

@@ -179,3 +179,9 @@ def test_arrays_are_reshaped_where_that_is_allowed(tmp_path, kind):
     loaded = cairn.load(tmp_path, template=template, strict_shapes=False)["w"]
     assert type(loaded) is type(jax.numpy.ones(1) if kind == "outline" else template["w"])
     assert np.asarray(loaded).tolist() == [[0, 1], [2, 3], [4, 5]]
+
+
+def test_keys_of_the_template_stay_too(tmp_path):
+    cairn.save({"w": np.ones(2)}, tmp_path)
+    for key in (jax.random.key(0), jax.eval_shape(lambda: jax.random.key(0))):
+        assert cairn.load(tmp_path, template={"k": key}, strict_shapes=False)["k"] is key

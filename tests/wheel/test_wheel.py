@@ -78,6 +78,6 @@ def test_the_licences_of_its_libraries_are_in_it(clean, tmp_path):
                  if "/licenses/third-party/" in name and name.endswith(".txt")}
         libraries = [name for name in file.namelist() if re.search(r"\.libs/.*\.so", name)]
     assert len(texts) >= len(libraries) > 5
-    assert {"libblosc1", "libssl3", "libbz2-1.0", "nlohmann-json3-dev", "nanobind",
-            "robin-map"} <= set(texts)
+    assert {"libblosc1", "libssl3", "libbz2-1.0", "libcli11-dev", "nlohmann-json3-dev",
+            "nanobind", "robin-map"} <= set(texts)
     assert all("opyright" in text for text in texts.values())

@@ -195,8 +195,10 @@ def like(template: Any, loaded: Any) -> Any:
     inside = children_of(template)
     if inside is None or isinstance(template, np.ndarray):
         return loaded
-    values = [like(child, value) for (_, child), (_, value)
-              in zip(inside, _in_order(inside, loaded), strict=True)]
+    found = _in_order(inside, loaded)
+    if is_prng_key(template) and found[0][1] is KEPT:
+        return template
+    values = [like(child, value) for (_, child), (_, value) in zip(inside, found, strict=True)]
     return with_children(template, inside, values)
 
 
