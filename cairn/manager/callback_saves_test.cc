@@ -83,12 +83,40 @@ TEST_F(SavesOfCallbacks, RemoveNothingForDirectoriesWithNothingInThem) {
   EXPECT_FALSE(has("run-2/metadata.json"));
 }
 
+/// Counts how often rank 0 has said what lies there before the callbacks.
+class Listening final : public coord::Coordinator {
+ public:
+  explicit Listening(coord::Coordinator& base) : base_(base) {}
+  int rank() const override { return base_.rank(); }
+  int count() const override { return base_.count(); }
+  Result<void> barrier(std::string_view phase, Deadline deadline) override {
+    return base_.barrier(phase, deadline);
+  }
+  Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) override {
+    auto heard = base_.broadcast(bytes, phase, deadline);
+    if (phase == "before the callbacks") ++heard_;
+    return heard;
+  }
+  Result<std::vector<Buffer>> gather(ByteSpan bytes, std::string_view phase,
+                                     Deadline deadline) override {
+    return base_.gather(bytes, phase, deadline);
+  }
+  int heard() const { return heard_; }
+
+ private:
+  coord::Coordinator& base_;
+  int heard_ = 0;
+};
+
 TEST_F(SavesOfCallbacks, AreMarkedWhicheverRankWrites) {
   testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    Listening listening(coordinator);
     const auto runtime =
-        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &coordinator});
+        std::make_shared<Runtime>(RuntimeOptions{.threads = 1, .coordinator = &listening});
     const auto run = must(Checkpointer::make({.base_path = base_}, runtime));
+    int called = 0;
     const CheckpointCallback saves = [&](const std::string& path, const Mesh*, const Json&) {
+      EXPECT_EQ(listening.heard(), ++called) << "it may write before rank 0 has looked";
       if (coordinator.rank() == 1) {
         std::filesystem::create_directories(path);
         testing::write_file(path + "/model.bin", path);
