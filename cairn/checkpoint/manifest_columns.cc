@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -117,11 +119,16 @@ Result<std::vector<ManifestPart>> parts_from_json(const Json& json) {
     if (name == nullptr || name->text() == nullptr ||
         !(name->text()->empty() || is_safe_relative_path(*name->text())) || bytes == nullptr ||
         !bytes->unsigned_integer() || header == nullptr || !header->unsigned_integer() ||
-        crc == nullptr || !crc->unsigned_integer()) {
+        crc == nullptr || crc->unsigned_integer().value_or(UINT64_MAX) > UINT32_MAX) {
       return manifest_member_error("parts");
     }
     parts.push_back({*name->text(), *bytes->unsigned_integer(), *header->unsigned_integer(),
                      static_cast<std::uint32_t>(*crc->unsigned_integer())});
+  }
+  // An array knows its part by name.
+  std::unordered_set<std::string_view> names;
+  for (const ManifestPart& part : parts) {
+    if (!names.insert(part.name).second) return manifest_member_error("parts");
   }
   return parts;
 }

@@ -195,6 +195,16 @@ TEST(Manifest, RefusesDamageByName) {
   }
 }
 
+TEST(Manifest, RefusesTwoPartsOfOneName) {
+  Manifest manifest = sample(kSafetensorsLayout);
+  manifest.parts.push_back(manifest.parts.front());
+  manifest.parts.back().header_bytes += 8;
+  const auto parsed = parse_manifest(*dump_manifest(manifest));
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().reason(), "manifest/bad-member");
+  EXPECT_NE(parsed.error().to_string().find("'parts'"), std::string::npos);
+}
+
 TEST(Manifest, RefusesRawChunksOfAnotherLength) {
   Manifest manifest = sample(kSafetensorsLayout);
   ManifestArray& array = manifest.arrays.front();
