@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in the docstrings, and the program of the README."""
+"""The examples in the docstrings, and the programs of the README and of the package's page."""
 
 import doctest
 import importlib.util
@@ -31,9 +31,15 @@ def test_examples_run(name, tmp_path, monkeypatch):
     assert result.failed == 0
 
 
+SOURCE = Path(__file__).parents[2]
+
+
+def programs(document):
+    return re.findall(r"```python\n(.*?)```", (SOURCE / document).read_text(), re.S)
+
+
 def readme_program():
-    text = (Path(__file__).parents[2] / "README.md").read_text()
-    return re.search(r"```python\n(.*?)```", text, re.S)[1]
+    return programs("README.md")[0]
 
 
 def run(program, folder):
@@ -57,6 +63,16 @@ def test_the_program_of_the_readme_goes_on_where_it_was_killed(tmp_path):
     assert dead.returncode == -9
     assert not (killed / "run/run-300").exists()
     assert run(readme_program(), killed) == printed
+
+
+def test_the_page_of_the_package_runs_with_numpy_alone_and_links_nowhere(tmp_path):
+    program = "import sys; sys.modules['jax'] = sys.modules['torch'] = None\n"
+    printed = run(program + "".join(programs("docs/package.md")), tmp_path)
+    row = "[1. 1. 1. 1. 1. 1. 1. 1.]"
+    assert "kernel" in printed and printed.endswith(f"[{row}\n {row}]\n")
+    assert sorted(found.name for found in (tmp_path / "run").glob("run-*")) == \
+        ["run-100", "run-200", "run-300"]
+    assert "](" not in (SOURCE / "docs/package.md").read_text()
 
 
 def test_every_public_name_is_described():
