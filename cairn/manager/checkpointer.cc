@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/checkpointer.h"
 
-#include <atomic>
-#include <charconv>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "cairn/async/background.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/metrics.h"
-#include "cairn/manager/own_files.h"
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/removal.h"
-#include "cairn/manager/run_cleaner.h"
-#include "cairn/manager/run_loader.h"
-#include "cairn/manager/save_request.h"
-#include "cairn/manager/step_schedule.h"
+#include "cairn/manager/run/callback_save.h"
+#include "cairn/manager/run/run_cleaner.h"
+#include "cairn/manager/run/run_loader.h"
+#include "cairn/manager/run/run_places.h"
+#include "cairn/manager/run/step_decider.h"
 
 namespace cairn::inline manager {
 
@@ -45,26 +40,6 @@ Json mark_members(const Json& extras, const Json& metrics) {
   return members.empty() ? Json() : Json(std::move(members));
 }
 
-Clock::Wall now_of(const CheckpointerOptions& options, Runtime& runtime) {
-  return options.now ? options.now() : runtime.clock().wall();
-}
-
-/// Without links, dots and a slash at its end.
-std::filesystem::path real_path(const std::string& path) {
-  std::error_code error;
-  const auto whole = std::filesystem::absolute(path, error);
-  const auto real = std::filesystem::weakly_canonical(whole, error);
-  const auto plain = error ? whole.lexically_normal() : real;
-  return plain.has_filename() ? plain : plain.parent_path();
-}
-
-/// Its name in the directory `base`, however both are written; nothing: it leads elsewhere.
-std::optional<std::string> name_below(const std::string& base, const std::string& path) {
-  const auto name = real_path(path).lexically_relative(real_path(base));
-  if (name.empty() || name == "." || *name.begin() == "..") return std::nullopt;
-  return name.string();
-}
-
 class RunCheckpointer final : public Checkpointer {
  public:
   RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
@@ -72,18 +47,16 @@ class RunCheckpointer final : public Checkpointer {
         base_(std::move(base)),
         manager_(options_.manager),
         runtime_(*manager_->runtime()),
-        policy_(std::move(policy)),
-        schedule_(options_.agreement_share),
+        decider_(options_, base_, std::move(policy), manager_),
         cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())),
         loader_(base_, manager_) {
     if (!options_.metrics_path.empty())
       metrics_ = MetricsFile::make(options_.metrics_path, base_, manager_->runtime());
-    if (options_.watch_requests && runtime_.rank() == 0) watcher_.emplace(base_, runtime_);
   }
 
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
                                             const StepOptions& options) override {
-    CAIRN_TRY_ASSIGN(const Decision decision, decide(step, options.force));
+    CAIRN_TRY_ASSIGN(const auto decision, decider_.decide(step, options.force));
     if (decision.kind == SaveKind::kNone) return std::optional<SaveHandle>();
     const Saving saving{.step = step,
                         .is_temporary = decision.kind == SaveKind::kTemporary,
@@ -94,23 +67,21 @@ class RunCheckpointer final : public Checkpointer {
     const std::string path = base_ + "/" + fmt::format("run-{}", step);
     CAIRN_TRY_ASSIGN(
         auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
-          if (!trees) return save_by_callbacks(path, saving);
+          if (!trees) return have_saved(path, saving);
           CAIRN_TRY_ASSIGN(const auto named, trees());
           return save(
               named, path, saving,
               {.progress = options.progress, .phase = options.phase, .adjust = options.adjust});
         }));
     if (decision.stop) {
-      stop_ = true;
+      decider_.stop();
       CAIRN_TRY(handle.wait(Deadline::in(options_.stop_timeout)));
     }
     return std::optional(std::move(handle));
   }
 
   Result<bool> is_time(std::int64_t step, bool force) override {
-    if (runtime_.ranks() > 1) return must_agree(step, force);
-    CAIRN_TRY_ASSIGN(const Decision decision, decide(step, force));
-    return decision.kind != SaveKind::kNone;
+    return decider_.is_time(step, force);
   }
 
   Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
@@ -119,7 +90,7 @@ class RunCheckpointer final : public Checkpointer {
       return Error(Code::kInvalidArgument, "save/no-prefix",
                    "a structured save needs a prefix, such as \"model\"");
     }
-    CAIRN_TRY_ASSIGN(const std::string path, place(destination));
+    CAIRN_TRY_ASSIGN(const std::string path, place_of(base_, destination));
     return begin(path, options.step, [&] { return save_one(tree, path, options); });
   }
 
@@ -180,9 +151,9 @@ class RunCheckpointer final : public Checkpointer {
     return saved;
   }
   Result<void> check_for_errors() override { return manager_->check_for_errors(); }
-  bool should_stop() const override { return stop_; }
+  bool should_stop() const override { return decider_.should_stop(); }
   AsyncCheckpointManager& manager() override { return *manager_; }
-  SavePolicy& policy() override { return policy_; }
+  SavePolicy& policy() override { return decider_.policy(); }
 
  private:
   /// One save, by whatever call.
@@ -200,83 +171,6 @@ class RunCheckpointer final : public Checkpointer {
     return Error(Code::kInvalidArgument, "load/no-prefix",
                  "a structured load needs the prefix that the tree was saved under");
   }
-
-  struct Decision {
-    SaveKind kind = SaveKind::kNone;
-    bool stop = false;
-  };
-
-  struct Signals {
-    bool save = false;
-    bool stop = false;
-  };
-
-  // The same on all ranks, without asking any.
-  bool must_agree(std::int64_t step, bool force) const {
-    return force || policy_.is_step_to_save(step) || schedule_.is_due(step);
-  }
-
-  // Rank 0's, on every rank.
-  Result<Decision> decide(std::int64_t step, bool force) {
-    if (runtime_.ranks() > 1 && !must_agree(step, force)) return Decision{};
-    const Clock::Mono began = runtime_.clock().monotonic();
-    CAIRN_TRY_ASSIGN(const Signals signals, look_for_signals(step));
-    if (runtime_.ranks() == 1) return decide_here(step, force, signals);
-    const auto said = [&]() -> Result<std::string> {
-      if (runtime_.rank() > 0) return std::string();
-      CAIRN_TRY_ASSIGN(const Decision mine, decide_here(step, force, signals));
-      return fmt::format("{}{}{}", static_cast<int>(mine.kind), static_cast<int>(mine.stop),
-                         schedule_.plan(step, began));
-    }();
-    CAIRN_TRY_ASSIGN(const std::string heard, hear(said, fmt::format("step {}", step), runtime_));
-    const Decision decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
-    std::int64_t steps = 1;
-    std::from_chars(heard.data() + 2, heard.data() + heard.size(), steps);
-    schedule_.agreed(step, steps);
-    schedule_.took(began, runtime_.clock().monotonic());
-    return decision;
-  }
-
-  Result<Decision> decide_here(std::int64_t step, bool force, const Signals& signals) {
-    CAIRN_TRY(manager_->check_for_errors());
-    // A signal may come while a save begins, which then counts as the answer to it.
-    const bool asked =
-        (watcher_ && watcher_->is_requested()) || signals.save || (signals.stop && !stop_);
-    return Decision{policy_.decide(step, now_of(options_, runtime_), force || asked), signals.stop};
-  }
-
-  // That have come to any rank, on rank 0.
-  Result<Signals> look_for_signals(std::int64_t step) {
-    if (!options_.signals) return Signals{};
-    const std::string mine{options_.signals->is_requested() ? 's' : '-',
-                           options_.signals->should_stop() ? 's' : '-'};
-    CAIRN_TRY_ASSIGN(const auto said,
-                     tell(mine, fmt::format("signals at step {}", step), runtime_));
-    Signals signals;
-    for (const std::string& one : said) {
-      signals.save = signals.save || one.starts_with('s');
-      signals.stop = signals.stop || one.ends_with('s');
-    }
-    return signals;
-  }
-
-  Result<std::string> place(const std::string& destination) const {
-    if (destination.starts_with('/')) {
-      const auto name = name_below(base_, destination);
-      if (name) return base_ + "/" + *name;
-      return std::filesystem::path(destination).lexically_normal().string();
-    }
-    if (!is_safe_relative_path(destination)) {
-      return Error(Code::kInvalidArgument, "checkpointer/destination",
-                   fmt::format("'{}' is no name of a checkpoint in {}; give a relative path, or an "
-                               "absolute one",
-                               destination, base_));
-    }
-    return base_ + "/" + destination;
-  }
-
-  // Of what place() gives, or a step.
-  bool is_of_run(const std::string& path) const { return path.starts_with(base_ + "/"); }
 
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 
@@ -338,7 +232,7 @@ class RunCheckpointer final : public Checkpointer {
     CAIRN_TRY(check_object(saving.extras, "extras"));
     CAIRN_TRY(check_object(saving.metrics, "metrics"));
     const std::int64_t step = saving.step.value_or(0);
-    const bool of_run = is_of_run(path);
+    const bool of_run = is_of_run(base_, path);
     if (of_run) CAIRN_TRY(own(step));
     const Json mark = mark_of(saving);
     how.extras = saving.extras;
@@ -349,7 +243,7 @@ class RunCheckpointer final : public Checkpointer {
     how.guard = of_run ? guard() : CommitGuard();
     how.committed = after_commit(path, saving, mark);
     CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how));
-    take_note(step);
+    decider_.saved(step);
     return handle;
   }
 
@@ -359,7 +253,7 @@ class RunCheckpointer final : public Checkpointer {
   Result<SaveHandle> begin(const std::string& path, std::optional<std::int64_t> step,
                            const Save& save) {
     if (!manager_->is_enabled()) {
-      if (step) take_note(*step);
+      if (step) decider_.saved(*step);
       return manager_->save_checkpoint({}, path);
     }
     const Clock::Mono called = runtime_.clock().monotonic();
@@ -373,17 +267,11 @@ class RunCheckpointer final : public Checkpointer {
     return handle;
   }
 
-  void take_note(std::int64_t step) {
-    policy_.saved(step, now_of(options_, runtime_));
-    if (watcher_) watcher_->answered();
-    if (options_.signals) options_.signals->answered();
-  }
-
   // In the background; keeps what it needs, the checkpointer itself may be gone.
   std::function<Result<void>(const SaveReport&)> after_commit(const std::string& path,
                                                               const Saving& saving,
                                                               const Json& mark) {
-    const bool leads = runtime_.rank() == 0 && is_of_run(path);
+    const bool leads = runtime_.rank() == 0 && is_of_run(base_, path);
     RunCleaner::Saved saved{.path = path,
                             .step = saving.step.value_or(0),
                             .is_temporary = saving.is_temporary,
@@ -401,26 +289,16 @@ class RunCheckpointer final : public Checkpointer {
     };
   }
 
-  Result<SaveHandle> save_by_callbacks(const std::string& path, const Saving& saving) {
+  Result<SaveHandle> have_saved(const std::string& path, const Saving& saving) {
     CAIRN_TRY(own(*saving.step));
     const Json mark = mark_of(saving);
-    wait_for_saves(path, runtime_.rank());
-    // Heard by all, so that nobody's callbacks come before it.
-    CAIRN_TRY_ASSIGN(const std::string before,
-                     hear(runtime_.rank() == 0 ? state_of_files(path, runtime_) : std::string(),
-                          "before the callbacks", runtime_));
-    const auto done = [&]() -> Result<void> {
-      for (const CheckpointCallback& callback : saving.callbacks)
-        CAIRN_TRY(callback(path, saving.mesh, mark));
-      wait_for_saves(path, runtime_.rank());
-      return manager_->wait_until_finished();
-    }();
-    bool marked = false;
-    CAIRN_TRY(agree(done, "saves of callbacks", runtime_, [&]() -> Result<void> {
-      CAIRN_TRY_ASSIGN(marked, mark_if_saved(path, before, mark));
-      return {};
-    }));
-    take_note(*saving.step);
+    CAIRN_TRY_ASSIGN(const bool marked, save_by_callbacks({.path = path,
+                                                           .callbacks = saving.callbacks,
+                                                           .mesh = saving.mesh,
+                                                           .mark = mark,
+                                                           .guard = guard()},
+                                                          *manager_));
+    decider_.saved(*saving.step);
     if (marked) {
       CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
                              mark)(SaveReport{}));
@@ -428,34 +306,16 @@ class RunCheckpointer final : public Checkpointer {
     return SaveHandle::of_nothing(path);
   }
 
-  // Callbacks may have saved elsewhere, or nothing. Then what lies there is older, and may be
-  // permanent.
-  Result<bool> mark_if_saved(const std::string& path, const std::string& before, const Json& mark) {
-    CAIRN_TRY_ASSIGN(const std::string now, state_of_files(path, runtime_));
-    if (now != before) {
-      CAIRN_TRY_ASSIGN(const Mark ours, parse_mark(dump_json(mark)));
-      const auto marked = write_mark(path, ours, guard(), runtime_);
-      if (marked) return true;
-      if (marked.error().code() != Code::kNotFound) return marked.error();
-    }
-    runtime_.log(LogLevel::kWarning, "checkpointer/nothing-saved",
-                 fmt::format("the callbacks have saved nothing into {}", path));
-    return false;
-  }
-
   const CheckpointerOptions options_;
   const std::string base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
-  SavePolicy policy_;
-  StepSchedule schedule_;
+  StepDecider decider_;
   const std::shared_ptr<RunCleaner> cleaner_;
   RunLoader loader_;
   std::shared_ptr<MetricsFile> metrics_;  // null: nobody wants any
-  std::optional<RequestWatcher> watcher_;
-  std::shared_ptr<RunOwner> owner_;  // rank 0's
+  std::shared_ptr<RunOwner> owner_;       // rank 0's
   bool is_owner_ = false;
-  bool stop_ = false;
   std::string run_id_;
 };
 

@@ -4,10 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
-#include "cairn/base/sha256.h"
-#include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/names.h"
 
@@ -87,53 +83,10 @@ class Sorter {
   std::set<std::string> entries_;
 };
 
-/// What goes away meanwhile is not there.
-template <typename T>
-Result<std::optional<T>> if_there(Result<T> found) {
-  if (found) return std::optional(*std::move(found));
-  if (found.error().code() == Code::kNotFound) return std::optional<T>();
-  return found.error();
-}
-
-/// How many there are.
-Result<std::uint64_t> add_files_of(const Directory& directory, const std::string& below,
-                                   Sha256& seen) {
-  std::uint64_t files = 0;
-  CAIRN_TRY_ASSIGN(const auto entries, if_there(directory.list(below.empty() ? "." : below)));
-  if (!entries) return files;
-  for (const storage::DirEntry& entry : *entries) {
-    if (below.empty() && entry.name.starts_with(kAttemptPrefix)) continue;
-    const std::string name = join_path(below, entry.name);
-    CAIRN_TRY_ASSIGN(const auto info, if_there(directory.stat(name)));
-    if (!info) continue;
-    if (info->kind == storage::FileKind::kDirectory) {
-      CAIRN_TRY_ASSIGN(const std::uint64_t inside, add_files_of(directory, name, seen));
-      files += inside;
-      continue;
-    }
-    seen.update(
-        as_bytes(fmt::format("{} {} {} {}\n", name, info->inode, info->size, info->modified_ns)));
-    ++files;
-  }
-  return files;
-}
-
 }  // namespace
 
 Result<OwnFiles> find_own_files(const Directory& dest, const Record& record) {
   return Sorter(dest, record).run();
-}
-
-Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  const auto directory = Directory::open(runtime.file_system(), uri.path, false);
-  if (!directory) {
-    if (directory.error().code() == Code::kNotFound) return std::string();
-    return directory.error();
-  }
-  Sha256 seen;
-  CAIRN_TRY_ASSIGN(const std::uint64_t files, add_files_of(*directory, "", seen));
-  return files == 0 ? std::string() : seen.hex();
 }
 
 }  // namespace cairn::inline manager

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a checkpoint's directory: which are the checkpoint's, which other people's, and
-// whether any has changed.
+// The files of a checkpoint's directory: which are the checkpoint's, which other people's.
 #pragma once
 
 #include <string>
@@ -25,10 +24,5 @@ struct OwnFiles {
 
 /// A record without prefixes: nothing of ours but attempts and the mark is expected.
 Result<OwnFiles> find_own_files(const Directory& dest, const Record& record);
-
-/// Another text once a file below `path` has come, gone, been replaced or written to (by its time);
-/// our locks and attempts count for nothing. Empty if there is no file. Looks at every file, and
-/// opens none.
-Result<std::string> state_of_files(const std::string& path, Runtime& runtime);
 
 }  // namespace cairn::inline manager

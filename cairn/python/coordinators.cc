@@ -64,7 +64,7 @@ class PythonBoard final : public coord::Board {
     Result<void> answer;
     const auto errand = [&] {
       try {
-        question(nb::handle(static_cast<PyObject*>(const_cast<void*>(board_.get()))));
+        question(object_of(board_));
       } catch (const nb::python_error& raised) {
         answer = Error(Code::kFailedPrecondition, "python/board", raised.what());
         if (raised.matches(PyExc_Exception)) return;

@@ -207,4 +207,8 @@ std::shared_ptr<const void> keep(nb::object object) {
           }};
 }
 
+nb::handle object_of(const std::shared_ptr<const void>& kept) {
+  return {static_cast<PyObject*>(const_cast<void*>(kept.get()))};
+}
+
 }  // namespace cairn::python

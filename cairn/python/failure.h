@@ -168,5 +168,7 @@ std::optional<Error> refusal_of(const std::function<void()>& work, bool alone);
 
 /// Keeps a Python object alive; whoever lets go of it last need not hold Python.
 std::shared_ptr<const void> keep(nb::object object);
+/// The object that is kept.
+nb::handle object_of(const std::shared_ptr<const void>& kept);
 
 }  // namespace cairn::python

@@ -56,8 +56,8 @@ ShardingChooser chooser_of(const nb::object& function) {
   return [kept = keep(function)](const OpenedPrefix& prefix) -> Result<Choices> {
     Choices choices;
     CAIRN_TRY(in_caller([&] {
-      const nb::handle call(static_cast<PyObject*>(const_cast<void*>(kept.get())));
-      choices = nb::cast<Choices>(call(prefix.name, prefix.manifest.layout, outlines_of(prefix)));
+      choices = nb::cast<Choices>(
+          object_of(kept)(prefix.name, prefix.manifest.layout, outlines_of(prefix)));
     }));
     return choices;
   };

@@ -99,7 +99,7 @@ ProgressSink progress_of(const nb::object& function) {
   return [kept](std::uint64_t done, std::uint64_t total) {
     if (!Py_IsInitialized()) return;
     const Acquired acquired;
-    const nb::handle call(static_cast<PyObject*>(const_cast<void*>(kept.get())));
+    const nb::handle call = object_of(kept);
     try {
       call(done, total);
     } catch (nb::python_error& error) {
@@ -112,7 +112,7 @@ Result<void> call_back(const std::shared_ptr<const void>& function) {
   if (!Py_IsInitialized()) return {};
   const Acquired acquired;
   try {
-    nb::handle(static_cast<PyObject*>(const_cast<void*>(function.get())))();
+    object_of(function)();
     return {};
   } catch (nb::python_error& error) {
     return Error(Code::kInternal, "python/callback",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/manager/step_schedule.h"
+#include "cairn/manager/run/step_schedule.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/manager/run_loader.h"
+#include "cairn/manager/run/run_loader.h"
 
 #include <string_view>
 #include <utility>
