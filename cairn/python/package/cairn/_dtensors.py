@@ -16,6 +16,7 @@ from cairn import _core, _ranks
 from cairn._errors import error_of
 
 Box = tuple[list[int], list[int]]
+Place = tuple[int, ...]  # in a mesh
 
 
 def is_spread(thing: Any) -> bool:
@@ -31,9 +32,9 @@ def problem_of(tensor: Any) -> str:
             factor in (1, _split_before(axis, mesh, placements))
         if not is_known:
             return f"is a DTensor of PyTorch that is placed by {placement}: redistribute() it"
-    if mesh.size() != torch.distributed.get_world_size():
+    if _places(mesh) is None:
         return (f"is a DTensor of PyTorch on {mesh.size()} of {torch.distributed.get_world_size()} "
-                "ranks: place it on a mesh of all of them, with Replicate() for the other axes")
+                "ranks: place it on a mesh of all of them, or on a slice of one")
     if _positions(tensor) is None:
         return (f"is a DTensor of PyTorch whose parts by {list(placements)} are not those that "
                 "are known: redistribute() it")
@@ -90,14 +91,43 @@ def _layout(shape: tuple[int, ...], mesh: Any,
     """The boxes that are not empty, and whose they are."""
     order = _order(placements)
     boxes, ranks = [], []
-    for place in itertools.product(*map(range, mesh.mesh.shape)):
+    places = _places(mesh)
+    assert places is not None
+    for place, rank in places:
         box = _box(shape, [(placements[axis].dim, mesh.mesh.shape[axis], place[axis])
                            for axis in order])
         if all(a < b for a, b in zip(*box)) or 0 in shape:
             boxes.append(box)
-            ranks.append(int(mesh.mesh[place]))
+            ranks.append(rank)
     return _core.Sharding.of_boxes(list(shape), boxes, [(rank, rank) for rank in ranks]), boxes, \
         ranks
+
+
+@functools.lru_cache
+def _places(mesh: Any) -> list[tuple[Place, int]] | None:
+    """All ranks of the job, each with its place in the mesh. Of a mesh that is a slice of one of
+    all ranks, as FSDP's is beside tensor parallelism, the other slices hold the same. None: some
+    rank is in no slice."""
+    here = _by_place(mesh)
+    world = torch.distributed.get_world_size()
+    if len(here) == world:
+        return list(here.items())
+    root = _by_place(mesh._get_root_mesh()) if hasattr(mesh, "_get_root_mesh") else here
+    if len(root) != world:
+        return None
+    of_rank = {rank: place for place, rank in root.items()}
+    first, *others = (of_rank[rank] for rank in here.values())
+    along = [axis for axis in range(len(first)) if any(p[axis] != first[axis] for p in others)]
+    within = {tuple(of_rank[rank][axis] for axis in along): place for place, rank in here.items()}
+    slices = [(tuple(place[axis] for axis in along), rank) for place, rank in root.items()]
+    if any(part not in within for part, _ in slices):
+        return None
+    return [(within[part], rank) for part, rank in slices]
+
+
+def _by_place(mesh: Any) -> dict[Place, int]:
+    return {place: int(mesh.mesh[place])
+            for place in itertools.product(*map(range, mesh.mesh.shape))}
 
 
 def _order(placements: Sequence[Any]) -> list[int]:
