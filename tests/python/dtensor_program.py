@@ -47,7 +47,8 @@ def cases(seed, count):
     choose = random.Random(seed)
     return {f"{name}-{kind}{number}":
             distribute_tensor(whole(name), mesh, placed(choose, mesh, shape), src_data_rank=None)
-            for kind, mesh in meshes(count) for name, shape in SHAPES.items() for number in range(6)}
+            for kind, mesh in meshes(count)
+            for name, shape in SHAPES.items() for number in range(6)}
 
 
 def raw(tensor):
