@@ -40,6 +40,19 @@ def test_keys_choose_what_is_read(tmp_path):
     assert caught.value.reason == "load/key-missing"
 
 
+def test_keys_leave_the_rest_of_a_template_alone(tmp_path):
+    cairn.save({"params": {"w": np.ones(2)}, "opt": [np.ones(3), np.ones(1)], "step": 7},
+               tmp_path / "c")
+    fresh = {"params": {"w": np.zeros(2)}, "opt": [np.zeros(5)], "step": 0}
+    found = cairn.load(tmp_path / "c", template=fresh, keys="params")
+    assert found["params"]["w"].tolist() == [1, 1] and found["step"] == 0
+    assert found["opt"][0].tolist() == [0] * 5
+    cairn.load(tmp_path / "c", out=fresh, keys=["params", "step"])
+    assert fresh["params"]["w"].tolist() == [1, 1] and fresh["opt"][0].tolist() == [0] * 5
+    with pytest.raises(KeyError, match="the template has no leaf or subtree 'opt.1'"):
+        cairn.load(tmp_path / "c", template=fresh, keys=["params", "opt.1"])
+
+
 def test_slices_read_what_numpy_would_give(tmp_path):
     rng = np.random.default_rng(5)
     array = rng.integers(0, 1000, (7, 1, 9, 4))

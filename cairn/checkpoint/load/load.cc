@@ -119,11 +119,11 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   }
   Preparation ready;
   CAIRN_TRY_ASSIGN(const LoadTarget target, LoadTarget::make(prefix, options));
+  CAIRN_TRY(check_keys(prefix, options.keys));
   if (options.like != nullptr) {
     CAIRN_TRY_ASSIGN(ready.match, match_template(prefix, options, target, rank, ready.report));
     ready.work = {ready.match->which, ready.match->destinations};
   } else {
-    CAIRN_TRY(check_keys(prefix, options.keys));
     CAIRN_TRY_ASSIGN(ready.work, choose_all(prefix, options, target, rank));
   }
   return ready;

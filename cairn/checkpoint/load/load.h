@@ -28,7 +28,8 @@ using ShardingChooser =
 struct LoadOptions {
   /// Which tree; needed only where there are several.
   std::optional<std::string> prefix = {};
-  /// Leaves and subtrees to load; empty: all. What is not wanted is not read.
+  /// Leaves and subtrees to load; empty: all. What is not wanted is not read, and stays as `like`
+  /// has it.
   std::vector<KeyPath> keys = {};
   /// Cast floats to this type; nothing: as stored.
   std::optional<DType> dtype = {};

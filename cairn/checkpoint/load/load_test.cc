@@ -144,6 +144,27 @@ TEST_F(Loading, AnEasyTemplateReshapesAndKeepsTheRest) {
   EXPECT_THAT(loaded->report.unexpected, ElementsAre("n"));
 }
 
+TEST_F(Loading, WhatTheKeysDoNotNameStaysTheTemplates) {
+  const Tree like =
+      Tree::dict({{"a", floats({2, 2}, {0, 0, 0, 0})},
+                  {"b", Tree::list({floats({5}, {8, 8, 8, 8, 8}), Value(Integer(0))})},
+                  {"m", floats({1}, {3})}});
+  const auto loaded = load(dir_ / "c", {.keys = {KeyPath({"a"})}, .like = &like}, runtime_);
+  ASSERT_TRUE(loaded) << loaded.error().to_string();
+  EXPECT_EQ(numbers(leaf(loaded->tree, "a")), (std::vector<float>{1, 2, 3, 4}));
+  const Tree& b = *loaded->tree.find("b");
+  EXPECT_EQ(numbers(leaf(b, 0)), (std::vector<float>{8, 8, 8, 8, 8}));
+  EXPECT_EQ(std::get<Integer>(std::get<Value>(b.find(1)->leaf())), Integer(0));
+  EXPECT_EQ(numbers(leaf(loaded->tree, "m")), (std::vector<float>{3}));
+  EXPECT_THAT(loaded->report.loaded, ElementsAre("a"));
+  EXPECT_THAT(loaded->report.unexpected, ElementsAre());
+  for (const char* key : {"n", "m"}) {  // in one of both alone
+    const auto refused = load(dir_ / "c", {.keys = {KeyPath({key})}, .like = &like}, runtime_);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().reason(), "load/key-missing");
+  }
+}
+
 TEST_F(Loading, FillsTheTemplatesOwnMemory) {
   Array a = floats({2, 2}, {0, 0, 0, 0});
   Array wide = *Array::zeros(DType::kFloat64, {3});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cairn/array/cast.h"
 #include "cairn/base/error_list.h"
@@ -22,17 +23,26 @@ class Matcher {
           int rank, LoadReport& report)
       : prefix_(prefix), options_(options), target_(target), rank_(rank), report_(report) {
     for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
-      arrays_.emplace(prefix.manifest.arrays[i].path.text(), i);
+      const KeyPath& path = prefix.manifest.arrays[i].path;
+      if (is_selected(path, options.keys)) arrays_.emplace(path.text(), i);
     }
     for (std::size_t i = 0; i < prefix.values.size(); ++i) {
-      values_.emplace(prefix.values[i].first.text(), i);
+      const KeyPath& path = prefix.values[i].first;
+      if (is_selected(path, options.keys)) values_.emplace(path.text(), i);
     }
   }
 
   Result<TemplateMatch> match() {
     CAIRN_TRY_ASSIGN(auto leaves, flatten(*options_.like));
+    CAIRN_TRY(check_keys(leaves));
     ErrorList errors;
-    for (NamedLeaf& leaf : leaves) errors.take(add(leaf));
+    for (NamedLeaf& leaf : leaves) {
+      if (is_selected(leaf.path, options_.keys)) {
+        errors.take(add(leaf));
+      } else {
+        match_.leaves.push_back(std::move(leaf.leaf));
+      }
+    }
     for (const auto& [key, index] : arrays_) {
       if (index != kTaken) report_.unexpected.push_back(key);
     }
@@ -49,6 +59,18 @@ class Matcher {
 
  private:
   static constexpr std::size_t kTaken = ~std::size_t{0};
+
+  Result<void> check_keys(const std::vector<NamedLeaf>& leaves) const {
+    std::vector<std::string> missing;
+    for (const KeyPath& key : options_.keys) {
+      const auto hit = [&](const KeyPath& leaf) { return leaf.starts_with(key); };
+      if (!std::ranges::any_of(leaves, hit, &NamedLeaf::path)) missing.push_back(key.text());
+    }
+    if (missing.empty()) return {};
+    return Error(
+        Code::kNotFound, "load/key-missing",
+        fmt::format("the template has no leaf or subtree '{}'", fmt::join(missing, "', '")));
+  }
 
   Result<void> add(NamedLeaf& leaf) {
     const std::string key = leaf.path.text();

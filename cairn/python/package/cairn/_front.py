@@ -112,6 +112,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         sharding: a sharding or device of JAX for all arrays, or a tree of them with the structure
             of what is loaded. This process reads what its own devices hold.
         keys: dotted key paths, or tuples of their parts; nothing else is read. A text is one key.
+            With a template, its own leaves stand for all others.
         prefix: which tree, where there are several.
         dtype: floats are cast to it.
         strict_shapes: a missing leaf, another shape or a type that no cast leads to is an error
