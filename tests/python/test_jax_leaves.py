@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cairn.serialization import AsyncCheckpointManager, Checkpointer
 from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 MESH = Mesh(np.array(jax.devices()).reshape(4, 2), ("x", "y"))
@@ -140,6 +141,51 @@ def test_what_was_committed_to_no_device_is_so_again(tmp_path):
     placed = cairn.load(tmp_path / "c", template={"step": state["step"]},
                         sharding={"step": jax.devices()[1]})
     assert placed["step"].committed and placed["step"].devices() == {jax.devices()[1]}
+
+
+def test_a_run_commits_nothing_that_was_committed_to_no_device(tmp_path):
+    where = NamedSharding(Mesh(np.array(jax.devices()), "x"), PartitionSpec("x"))
+    state = {"w": jax.device_put(np.arange(16.0, dtype=np.float32), where), "step": jnp.int32(3),
+             "key": jax.random.key(1), "there": jax.device_put(jnp.ones(2), jax.devices()[2])}
+    run = Checkpointer(tmp_path / "run", None, [])
+    run.on_step(None, state, True, step=1)
+    manager = AsyncCheckpointManager()
+    manager.save_pytree(state, tmp_path / "tree", prefix="m")
+    outline = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(
+        leaf.shape, leaf.dtype, sharding=leaf.sharding if leaf.committed else None), state)
+    for template in (state, outline):
+        for loaded in (run.load_checkpoint(None, template=template)[0],
+                       manager.load_pytree(tmp_path / "tree", None, prefix="m",
+                                           template=template)[0]):
+            assert {name: leaf.committed for name, leaf in loaded.items()} == \
+                {"w": True, "step": False, "key": False, "there": True}
+            assert loaded["w"].sharding == where and loaded["there"].devices() == {jax.devices()[2]}
+            # JAX refuses what is committed to one device together with what lies on several.
+            assert jax.jit(lambda w, step: w + step)(loaded["w"], loaded["step"])[1] == 4
+
+
+def test_weak_types_are_weak_again(tmp_path):
+    mesh = Mesh(np.array(jax.devices()[:4]), "x")
+    spread = jax.jit(lambda: jnp.full((8,), 0.25), out_shardings=NamedSharding(
+        mesh, PartitionSpec("x")))
+    state = {"rate": jax.jit(lambda rate: rate / 2)(0.5), "spread": spread(),
+             "w": jnp.ones(3, jnp.bfloat16), "strong": jnp.float32(2)}
+    assert state["rate"].weak_type and state["spread"].weak_type
+    cairn.save(state, tmp_path / "c")
+    outline = jax.eval_shape(lambda state: state, state)
+    run = Checkpointer(tmp_path / "run", None, [])
+    run.on_step(None, state, True, step=1)
+    for loaded in (cairn.load(tmp_path / "c", template=state),
+                   cairn.load(tmp_path / "c", template=outline),
+                   run.load_checkpoint(None, template=state)[0]):
+        assert {name: leaf.weak_type for name, leaf in loaded.items()} == \
+            {"rate": True, "spread": True, "w": False, "strong": False}
+        assert (loaded["rate"] * loaded["w"]).dtype == jnp.bfloat16
+        assert loaded["rate"] == 0.25 and (loaded["spread"] == state["spread"]).all()
+    placed = cairn.load(tmp_path / "c", template=state)["spread"]
+    assert placed.sharding == state["spread"].sharding and placed.committed
+    cast = cairn.load(tmp_path / "c", template={**outline, "rate": jnp.bfloat16(0)})
+    assert not cast["rate"].weak_type
 
 
 def test_a_mesh_without_devices_is_refused(tmp_path):

@@ -84,6 +84,18 @@ def wrap_key_like(key: Any, data: Any) -> Any:
     return wrap_key(data, key_kind(key))
 
 
+def weak_like(template: Any, loaded: Any) -> Any:
+    """What takes the place of an array or an outline whose type is weak, as that of a number of
+    Python is: weak too, lest what it is added to changes its type after a load."""
+    if not isinstance(loaded, jax.Array) or loaded.dtype != template.dtype:
+        return loaded
+    try:
+        from jax._src.lax.lax import _convert_element_type  # there is no public way
+    except ImportError:
+        return loaded
+    return _convert_element_type(loaded, weak_type=True)
+
+
 def describe_outline(leaf: Any) -> tuple[Any, ...]:
     """Of an array or a ShapeDtypeStruct in a template."""
     sharding = getattr(leaf, "sharding", None)
@@ -153,12 +165,12 @@ def wanted_sharding(leaf: Any) -> Any:
     return getattr(leaf, "sharding", None)
 
 
-def is_committed(leaf: Any) -> bool:
-    """To its devices. What is not goes together with arrays on any others, and so must what takes
-    its place."""
+def is_anywhere(leaf: Any) -> bool:
+    """Is it an array of JAX, or an outline, that is committed to no device? It goes together with
+    arrays on any others, and so must what takes its place."""
     if isinstance(leaf, jax.ShapeDtypeStruct):
-        return leaf.sharding is not None
-    return bool(getattr(leaf, "committed", True))
+        return leaf.sharding is None
+    return isinstance(leaf, jax.Array) and not leaf.committed
 
 
 @functools.lru_cache(maxsize=16)

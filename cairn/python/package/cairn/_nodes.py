@@ -194,6 +194,9 @@ def like(template: Any, loaded: Any) -> Any:
         return template
     inside = children_of(template)
     if inside is None or isinstance(template, np.ndarray):
+        if getattr(template, "weak_type", False):
+            from cairn import _jax
+            return _jax.weak_like(template, loaded)
         return loaded
     found = _in_order(inside, loaded)
     if is_prng_key(template) and found[0][1] is KEPT:

@@ -37,7 +37,7 @@ class Placements:
                 where = _jax.wanted_sharding(leaf)
                 if where is not None:
                     self._wanted[parts] = where
-                    if not _jax.is_committed(leaf):
+                    if _jax.is_anywhere(leaf):
                         self._anywhere.add(parts)
 
     @property

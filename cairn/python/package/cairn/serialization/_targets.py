@@ -13,7 +13,7 @@ from cairn import _core
 from cairn._nodes import like
 from cairn._placements import leaves_of, tensors_of
 from cairn.serialization._casts import put_dtype
-from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
+from cairn.serialization._wishes import Rules, Wishes, core_sharding, is_anywhere, made_array
 
 Parts = tuple[str, ...]
 Callback = Callable[[Any, str], Any]
@@ -51,6 +51,7 @@ class Target:
     _kept: dict[Parts, Any] = field(default_factory=dict)
     _reshaped: set[Parts] = field(default_factory=set)
     _tensors: dict[Parts, Any] = field(default_factory=dict)  # of PyTorch, in the template
+    _anywhere: set[Parts] = field(default_factory=set)  # of JAX, there, committed to no device
 
     def request(self, **options: Any) -> _core.LoadRequest:
         return _core.LoadRequest(prefix=self.prefix or None, like=self.template,
@@ -86,7 +87,7 @@ class Target:
             return tensor if self.callback is None else self.callback(tensor, key)
         sharding, function = self._wishes.sharding(key), self._wishes.function(key)
         array = made_array(None if where in self._reshaped else sharding, shape, dtype, shards,
-                           self.in_jax or function is not None)
+                           self.in_jax or function is not None or where in self._anywhere)
         if where in self._reshaped and sharding is not None:
             array = sys.modules["jax"].device_put(array, sharding)
         array = array if function is None else function(array)
@@ -117,10 +118,12 @@ class Target:
     def _match(self, shapes: dict[Parts, tuple[int, ...]]) -> None:
         """Which leaves of the template stay as they are, and which arrays get its shape."""
         self._kept, self._reshaped = {}, set()
-        self._tensors = tensors_of(self.template)
+        self._tensors, self._anywhere = tensors_of(self.template), set()
         if self.template is None:
             return
         for parts, leaf in leaves_of(self.template):
+            if "jax" in sys.modules and is_anywhere(leaf):
+                self._anywhere.add(parts)
             wanted = tuple(leaf.shape) if hasattr(leaf, "shape") else shapes.get(parts)
             if wanted is None or shapes.get(parts) == wanted:
                 continue

@@ -132,6 +132,11 @@ def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     return _jax.core_sharding(sharding, shape)
 
 
+def is_anywhere(leaf: Any) -> bool:
+    from cairn import _jax
+    return _jax.is_anywhere(leaf)
+
+
 def made_array(sharding: Any, shape: tuple[int, ...], dtype: str,
                shards: list[tuple[int, Any]], in_jax: bool) -> Any:
     """From what was read: where the sharding says, or else JAX's if asked for and it is imported,

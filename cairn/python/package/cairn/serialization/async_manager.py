@@ -32,7 +32,7 @@ from cairn.serialization._metadata import (
 from cairn.serialization._moves import create_cpu_mesh, to_host
 from cairn.serialization._targets import Callback, Target
 from cairn.serialization._tracker import SaveTracker
-from cairn.serialization._wishes import Rules
+from cairn.serialization._wishes import Rules, is_anywhere
 from cairn.serialization.base_manager import CheckpointManager, metadata_of
 from cairn.serialization.fsspec_utils import exists, local_path, path_text
 from cairn.serialization.serialization import (
@@ -408,7 +408,8 @@ def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
     from cairn._placements import leaves_of
     above = f"{prefix}." if prefix else ""
     found = {above + _core.key_text(parts) if parts else prefix: leaf.sharding
-             for parts, leaf in leaves_of(template) if getattr(leaf, "sharding", None) is not None}
+             for parts, leaf in leaves_of(template)
+             if getattr(leaf, "sharding", None) is not None and not is_anywhere(leaf)}
     return found or None
 
 
