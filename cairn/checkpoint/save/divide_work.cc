@@ -67,13 +67,16 @@ class Divider {
 
   void divide(PlannedArray& array) {
     array.work.hasher = next_hasher(array);
+    if (ranks_ == 1) {
+      // Whatever the boxes are, all of them are here.
+      const Holding all{Box::whole(array.stored.shape), 0, 0, nobody_else_};
+      array.stored.one_object ? take_runs(all, array) : take_chunks(all, array);
+      return;
+    }
     auto holdings = array.sharding.holdings(array.stored.shape, rank_);
     // Ranks that hold several boxes in common must go through them in one order.
     std::ranges::sort(holdings, {}, &Holding::group);
-    if (ranks_ == 1 && array.stored.one_object) {
-      // Whatever the boxes are, all of them are here.
-      take_runs({Box::whole(array.stored.shape), 0, 0, nobody_else_}, array);
-    } else if (!array.stored.one_object) {
+    if (!array.stored.one_object) {
       for (const Holding& held : holdings) take_chunks(held, array);
       std::ranges::sort(array.work.chunks);
     } else if (array.work.assembler) {

@@ -36,7 +36,8 @@ Result<void> check_user_json(const Json& json, std::string_view name) {
 Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options, Runtime& runtime) {
   const auto& [prefix, tree] = named;
   CAIRN_TRY(check_prefix(prefix));
-  CAIRN_TRY_ASSIGN(const PlanOptions plan, plan_options(options));
+  CAIRN_TRY_ASSIGN(PlanOptions plan, plan_options(options));
+  plan.alone = runtime.ranks() == 1;
   CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
   CAIRN_TRY_ASSIGN(auto arrays, plan_arrays(leaves, plan, runtime.rank()));
   CAIRN_TRY_ASSIGN(auto structure, structure_to_json(tree));

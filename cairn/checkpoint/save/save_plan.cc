@@ -95,6 +95,13 @@ bool split_for_others(const Shape& shape, const std::vector<Cut>& cuts, std::siz
   return true;
 }
 
+Shape largest_chunk(const std::vector<Cut>& cuts) {
+  Shape chunk;
+  chunk.reserve(cuts.size());
+  for (const Cut& cut : cuts) chunk.push_back(cut.step);
+  return chunk;
+}
+
 Result<void> check_dtype(DType dtype, std::string_view layout) {
   if (layout == kZarr2Layout) {
     CAIRN_TRY(format::zarr2::dtype_string(dtype));
@@ -107,11 +114,13 @@ Result<void> check_dtype(DType dtype, std::string_view layout) {
 }  // namespace
 
 Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
-                                 std::size_t item_size, std::uint64_t chunk_bytes) {
-  const std::vector<Cut> cuts = sharding.cuts(shape);
-  Shape chunk;
-  chunk.reserve(cuts.size());
-  for (const Cut& cut : cuts) chunk.push_back(cut.step);
+                                 std::size_t item_size, std::uint64_t chunk_bytes, bool alone) {
+  std::vector<Cut> cuts = sharding.cuts(shape);
+  Shape chunk = largest_chunk(cuts);
+  if (alone && bytes_of(chunk, item_size) < kSmallestReshardChunk) {
+    cuts = Sharding().cuts(shape);
+    chunk = largest_chunk(cuts);
+  }
   const bool small = bytes_of(chunk, item_size) < kSmallestForcedChunk;
   if (small && chunk_count(shape, chunk) > kMostChunksPerBox * sharding.groups(shape).size()) {
     return Error(
@@ -165,10 +174,10 @@ Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& s
   CAIRN_TRY(check_dtype(stored.dtype, options.layout).in(place));
   if (options.layout == kZarr2Layout) {
     stored.codec = options.codec;
-    CAIRN_TRY_ASSIGN(
-        stored.chunk_shape,
-        choose_chunk_shape(shape, sharding, item_size(stored.dtype), options.chunk_bytes)
-            .in(place));
+    CAIRN_TRY_ASSIGN(stored.chunk_shape,
+                     choose_chunk_shape(shape, sharding, item_size(stored.dtype),
+                                        options.chunk_bytes, options.alone)
+                         .in(place));
   } else {
     stored.one_object = true;
     stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;

@@ -22,6 +22,7 @@ struct PlanOptions {
   format::CodecSpec codec = {};           ///< of zarr2 chunks
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk, before the codec
   std::optional<DType> float_dtype = {};  ///< cast floats (complex and others stay)
+  bool alone = false;                     ///< one rank has every box of every array
 };
 
 /// A chunk shape that no two boxes share and that is at most `chunk_bytes` large if it can be:
@@ -29,9 +30,11 @@ struct PlanOptions {
 /// hang over its end; elsewhere they divide the box. Arrays that lie on several devices are cut
 /// along their two longest dimensions, into chunks of 256 KiB and more, so that other meshes read
 /// little that they do not need. `invalid_argument` (plan/uneven-cuts): the
-/// cuts force many chunks under 64 KiB. REQUIRES: sharding.check(shape).
+/// cuts force many chunks under 64 KiB. Whoever is `alone` need not keep to boxes: chunks that
+/// would be under 256 KiB are not cut there. REQUIRES: sharding.check(shape).
 Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
-                                 std::size_t item_size, std::uint64_t chunk_bytes);
+                                 std::size_t item_size, std::uint64_t chunk_bytes,
+                                 bool alone = false);
 
 /// Elements [begin, end) of something, in C order.
 struct ElementRange {

@@ -100,6 +100,31 @@ TEST(SavePlan, RefusesCutsThatMakeTinyChunks) {
   EXPECT_NE(chunk.error().message().find("safetensors"), std::string::npos);
 }
 
+TEST(SavePlan, WhoeverIsAloneCutsSmallBoxesTogether) {
+  struct Case {
+    const char* what;
+    Shape shape;
+    Index rows;  // of a box
+    Shape expected;
+  };
+  const Case cases[] = {
+      {"tiny boxes: one chunk", {64, 8}, 8, {64, 8}},
+      {"uneven boxes: one chunk", {100, 8}, 33, {100, 8}},
+      {"small boxes: chunks of 256 KiB for other meshes", {256, 512}, 32, {256, 256}},
+      {"large boxes: as if there were others", {8192, 256}, 1024, {1024, 64}},
+  };
+  for (const Case& test : cases) {
+    std::vector<Placement> placements;
+    for (Index at = 0; at < test.shape[0]; at += test.rows) {
+      placements.push_back({{{at, 0}, {std::min(at + test.rows, test.shape[0]), test.shape[1]}},
+                            {static_cast<int>(placements.size()), 0}});
+    }
+    const auto sharding = must(Sharding::of_boxes(test.shape, placements));
+    EXPECT_EQ(must(choose_chunk_shape(test.shape, sharding, 4, 64 * kMiB, true)), test.expected)
+        << test.what;
+  }
+}
+
 /// Bytes that all ranks together read, checksums included, for each that they need.
 double read_per_needed(const Shape& shape, const Sharding& saved, const Sharding& loaded) {
   PlanOptions options;
