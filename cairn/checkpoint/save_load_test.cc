@@ -213,5 +213,20 @@ TEST(BareFiles, OfOthersKeepTheirMetadata) {
   EXPECT_EQ(loaded->metadata, Json(Json::Object{{"who", "they"}}));
 }
 
+TEST(OpenCheckpoint, ADirectoryOfCheckpointsIsNone) {
+  const TempDir dir;
+  Runtime runtime;
+  for (const char* name : {"run-1", "run-2"})
+    ASSERT_TRUE(save_tree(array_tree(DType::kInt8, {3}), dir / name, {}, runtime));
+  const auto refused = open_checkpoint(dir.path(), runtime);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().reason(), "checkpoint/not-a-checkpoint");
+  EXPECT_NE(refused.error().message().find("run-2"), std::string::npos);
+  std::filesystem::copy(dir / "run-1/w", dir / "loose", std::filesystem::copy_options::recursive);
+  const auto loose = open_checkpoint(dir.path(), runtime);
+  ASSERT_TRUE(loose) << loose.error().to_string();
+  EXPECT_EQ(loose->prefixes.front().manifest.arrays.size(), 1U);
+}
+
 }  // namespace
 }  // namespace cairn

@@ -6,6 +6,7 @@ import inspect
 import json
 import os
 import pickle
+import shutil
 import struct
 import subprocess
 import sys
@@ -51,6 +52,20 @@ def test_keys_leave_the_rest_of_a_template_alone(tmp_path):
     assert fresh["params"]["w"].tolist() == [1, 1] and fresh["opt"][0].tolist() == [0] * 5
     with pytest.raises(KeyError, match="the template has no leaf or subtree 'opt.1'"):
         cairn.load(tmp_path / "c", template=fresh, keys=["params", "opt.1"])
+
+
+def test_a_directory_of_checkpoints_is_none(tmp_path):
+    for step in (1, 2):
+        cairn.save({"w": np.full(2, step)}, tmp_path / "runs" / f"run-{step}")
+    array = tmp_path / "runs" / "run-1" / "w"
+    shutil.copytree(array, tmp_path / "torn" / "run-1" / ".cairn-0123" / "new" / "w")
+    for base, named in (("runs", r"\(run-2\)"), ("torn", "no checkpoint here")):
+        for verb in (cairn.load, cairn.open, cairn.verify):
+            with pytest.raises(cairn.MismatchError, match=named) as caught:
+                verb(tmp_path / base)
+            assert caught.value.reason == "checkpoint/not-a-checkpoint"
+    shutil.copytree(array, tmp_path / "runs" / "loose" / "w")
+    assert list(cairn.load(tmp_path / "runs")) == ["loose"]
 
 
 def test_slices_read_what_numpy_would_give(tmp_path):

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // zarr v2 arrays of JAX and of the reference system: by its index, alone, or found by looking.
 #include <algorithm>
+#include <initializer_list>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -37,6 +39,37 @@ std::vector<std::string> directories_of(const std::vector<IndexedArray>& arrays)
 
 std::string unchecked_note(std::string_view what) {
   return fmt::format("{}: nothing could be checked but that it decodes", what);
+}
+
+/// But for what saves have not decided, or have removed.
+std::set<std::string> directories_with(std::initializer_list<std::string_view> names,
+                                       const std::vector<storage::ListEntry>& entries) {
+  std::set<std::string> directories;
+  for (const storage::ListEntry& entry : entries) {
+    const std::size_t slash = entry.key.rfind('/');
+    if (slash == std::string::npos) continue;
+    if (std::ranges::find(names, std::string_view(entry.key).substr(slash + 1)) == names.end())
+      continue;
+    if (("/" + entry.key).find("/" + std::string(kAttemptPrefix)) == std::string::npos)
+      directories.insert(entry.key.substr(0, slash));
+  }
+  return directories;
+}
+
+bool is_inside_of(const std::set<std::string>& checkpoints, std::string directory) {
+  while (!checkpoints.contains(directory)) {
+    const std::size_t slash = directory.rfind('/');
+    if (slash == std::string::npos) return false;
+    directory.resize(slash);
+  }
+  return true;
+}
+
+Error no_checkpoint_but(const std::set<std::string>& checkpoints) {
+  return Error(Code::kFailedPrecondition, "checkpoint/not-a-checkpoint",
+               fmt::format("there is no checkpoint here, but there are some inside of it ({}): "
+                           "`cairn ls` lists them; name one",
+                           *checkpoints.rbegin()));
 }
 
 Result<CheckpointMetadata> read_metadata(const Place& place) {
@@ -161,12 +194,12 @@ Result<std::optional<Checkpoint>> open_single_array(const Place& place, Runtime&
 
 Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const auto entries, place.store->list("", true));
-  const std::string suffix = "/" + std::string(format::zarr2::kMetadataName);
+  const auto checkpoints = directories_with({kRecordName, kIndexName}, entries);
   std::vector<std::string> directories;
-  for (const storage::ListEntry& entry : entries) {
-    if (!entry.key.ends_with(suffix) || entry.key.starts_with(kAttemptPrefix)) continue;
-    directories.push_back(entry.key.substr(0, entry.key.size() - suffix.size()));
+  for (const std::string& directory : directories_with({format::zarr2::kMetadataName}, entries)) {
+    if (!is_inside_of(checkpoints, directory)) directories.push_back(directory);
   }
+  if (directories.empty() && !checkpoints.empty()) return no_checkpoint_but(checkpoints);
   if (directories.empty()) return std::optional<Checkpoint>();
   Checkpoint checkpoint;
   checkpoint.kind = "zarr2 arrays";

@@ -14,6 +14,7 @@ from cairn import _core, _exit
 from cairn._errors import DeadlineError, Error, error_of
 from cairn._front import Progress
 from cairn._log import logger
+from cairn._nodes import children_of
 from cairn._placements import leaves_of
 from cairn._progress import progress_sink
 from cairn._refusals import Refusal, prepared
@@ -213,8 +214,13 @@ class Checkpointer:
             metrics: numbers, by which RetentionRules.best_k chooses.
             progress: True draws a bar; a function gets the bytes done and in all.
         """
-        if pytree is None and not true_callbacks and (step != 0 or force):
-            return None
+        if pytree is None and not true_callbacks:
+            if children_of(mesh):
+                self._manager._say("no-tree", f"on_step() got a {type(mesh).__qualname__} as its "
+                                   "mesh and no tree: nothing is saved; the mesh, or None, comes "
+                                   "first: on_step(None, tree, ...)")
+            if step != 0 or force:
+                return None
         self._manager.configured()
         if self._policy != (wanted := self._wanted_policy()):
             self._run.set_policy(save_interval=wanted[0], step_policies=wanted[1])
