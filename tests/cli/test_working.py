@@ -65,7 +65,7 @@ def test_reading_damage_is_refused(cairn, mine, tmp_path):
     assert "[load/checksum]" in cairn("cat", mine, "model.kernel", status=1).error
     assert "[load/checksum]" in cairn("stats", mine, status=1).error
     assert "[load/checksum]" in cairn("convert", mine, tmp_path / "out", status=1).error
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [".cairn-lock"]
+    assert not (tmp_path / "out").exists()
     # What does not touch the damage is still there for everybody.
     assert cairn("cat", mine, "model.kernel", "--slice", "5", "--raw").raw == KERNEL[5].tobytes()
 

@@ -31,23 +31,24 @@ std::string without_trailing_slash(std::string path) {
 
 }  // namespace
 
-Result<std::vector<std::string>> make_path(FileSystem& fs, const std::string& given) {
+Result<MadePath> make_path(FileSystem& fs, const std::string& given) {
   const std::string path = without_trailing_slash(given);
   const auto info = fs.stat(nullptr, path, true);
-  if (info) return std::vector<std::string>();
+  if (info) return MadePath();
   if (!is_missing(info.error())) return info.error();
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
                                                         : path.substr(0, slash);
-  std::vector<std::string> changed;
+  MadePath made;
   if (parent != path) {
-    CAIRN_TRY_ASSIGN(changed, make_path(fs, parent));
+    CAIRN_TRY_ASSIGN(made, make_path(fs, parent));
   }
-  auto made = fs.make_directory(nullptr, path);
-  if (!made && made.error().code() != Code::kAlreadyExists) return std::move(made).error();
-  changed.push_back(parent);
-  return changed;
+  const auto last = fs.make_directory(nullptr, path);
+  if (!last && last.error().code() != Code::kAlreadyExists) return last.error();
+  made.changed.push_back(parent);
+  made.is_new = last.has_value();
+  return made;
 }
 
 Result<void> sync_path(FileSystem& fs, const std::vector<std::string>& directories) {
@@ -68,8 +69,8 @@ std::string parent_name(const std::string& name) {
 Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool create) {
   const std::string path = without_trailing_slash(given);
   if (create) {
-    CAIRN_TRY_ASSIGN(const auto changed, make_path(fs, path));
-    CAIRN_TRY(sync_path(fs, changed));
+    CAIRN_TRY_ASSIGN(const auto made, make_path(fs, path));
+    CAIRN_TRY(sync_path(fs, made.changed));
   }
   // A reader may come through a link, a writer may not.
   OpenOptions options = kDirectory;
@@ -244,6 +245,18 @@ Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& 
     clock.pause(wait);
     wait = std::min<std::chrono::nanoseconds>(wait * 2, std::chrono::milliseconds(100));
   }
+}
+
+Result<void> remove_unused(FileSystem& fs, Clock& clock, const std::string& path) {
+  if (fs.remove_directory(nullptr, path)) return {};
+  CAIRN_TRY_ASSIGN(const Directory directory, Directory::open(fs, path, false));
+  CAIRN_TRY_ASSIGN(const auto lock,
+                   DirectoryLock::acquire(directory, clock, std::chrono::nanoseconds(0)));
+  CAIRN_TRY_ASSIGN(const auto names, directory.list());
+  if (names.size() != 1) return {};  // somebody's files beside the lock
+  CAIRN_TRY(fs.remove_file(directory.handle(), std::string(kLockName)));
+  // Fails if somebody has made a lock of his own by now; then the directory is his.
+  return fs.remove_directory(nullptr, path);
 }
 
 ProcessName this_process() {

@@ -67,16 +67,19 @@ class Directory {
   std::shared_ptr<storage::File> handle_;
 };
 
-/// `path` and what is missing above it, not yet durable. The directories that must be synced for
-/// that, in order.
-Result<std::vector<std::string>> make_path(storage::FileSystem& fs, const std::string& path);
+struct MadePath {
+  std::vector<std::string> changed;  ///< must be synced, in order, for it to be durable
+  bool is_new = false;               ///< this call made the last directory
+};
+/// `path` and what is missing above it, not yet durable.
+Result<MadePath> make_path(storage::FileSystem& fs, const std::string& path);
 Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& directories);
 
 /// The parent of a relative path, "." for a plain name.
 std::string parent_name(const std::string& name);
 
-/// Held until destroyed. The lock is on the open file `name`, which is never unlinked; its text
-/// names the last holder.
+/// Held until destroyed. The lock is on the open file `name`, which is never unlinked unless its
+/// directory goes; its text names the last holder.
 class DirectoryLock {
  public:
   /// `deadline_exceeded` (commit/lock-timeout) with the holder, `failed_precondition`
@@ -91,6 +94,10 @@ class DirectoryLock {
   explicit DirectoryLock(std::unique_ptr<storage::File> file) : file_(std::move(file)) {}
   std::unique_ptr<storage::File> file_;
 };
+
+/// Removes a directory in which nothing lies, or nothing but its lock (kLockName), if nobody holds
+/// that. Whoever is about to take it hears that the directory is gone, or keeps the directory.
+Result<void> remove_unused(storage::FileSystem& fs, Clock& clock, const std::string& path);
 
 /// This process: host, process id, boot id.
 struct ProcessName {

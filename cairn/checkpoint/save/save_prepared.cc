@@ -98,6 +98,15 @@ class DirectorySave final : public SaveSteps {
         options_(std::move(options)),
         runtime_(runtime) {}
 
+  ~DirectorySave() override {
+    if (!made_.is_new || committed_) return;
+    writers_.clear();
+    phase_.reset();
+    attempt_.reset();
+    remove_unused(runtime_.file_system(), runtime_.clock(), path_)
+        .ignore_error("the next save takes it as it is");
+  }
+
   Result<void> begin() override {
     CAIRN_TRY(divide_alone(trees_));
     leave_to_writers(trees_, options_, 1);
@@ -110,7 +119,7 @@ class DirectorySave final : public SaveSteps {
   const Writers& writers() const override { return writers_; }
 
   Result<SaveReport> complete(const Write& write) override {
-    CAIRN_TRY(sync_path(runtime_.file_system(), made_));
+    CAIRN_TRY(sync_path(runtime_.file_system(), made_.changed));
     CAIRN_TRY_ASSIGN(attempt_, Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
                                               attempt_options(trees_, options_, 1)));
     show_phases();
@@ -129,6 +138,7 @@ class DirectorySave final : public SaveSteps {
     finished.report.written_bytes = finished.report.stored_bytes;
     enter("committing");
     CAIRN_TRY(attempt_->commit(finished.request));
+    committed_ = true;
     return finished.report;
   }
 
@@ -151,7 +161,8 @@ class DirectorySave final : public SaveSteps {
   const std::string path_;
   const SaveOptions options_;
   Runtime& runtime_;
-  std::vector<std::string> made_;
+  MadePath made_;
+  bool committed_ = false;
   std::unique_ptr<Attempt> attempt_;
   std::unique_ptr<PhaseFile> phase_;
   Writers writers_;  // they write into the attempt's store
