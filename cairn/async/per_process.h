@@ -3,8 +3,18 @@
 #pragma once
 
 #include <pthread.h>
+#include <unistd.h>
 
 namespace cairn::inline async {
+
+/// The process that made it. In the child of a fork nobody does what threads were to do.
+class HomeProcess {
+ public:
+  bool is_here() const { return ::getpid() == process_; }
+
+ private:
+  pid_t process_ = ::getpid();
+};
 
 /// One T, made on first use and never destroyed: threads may outlive everything else. The child of
 /// a fork gets a new one, because the threads that the old one speaks of are not there. Threading:

@@ -300,6 +300,46 @@ def test_a_forked_child_saves_too(tmp_path):
     assert len(cairn.load(tmp_path / "c")["w"]) == 7
 
 
+def test_a_forked_child_is_told_that_its_parents_saves_are_not_its_own(tmp_path):
+    done = run("import cairn, fcntl, logging, numpy, os, struct, sys, warnings\n"
+               "from cairn.serialization import AsyncCheckpointManager, Checkpointer\n"
+               "warnings.simplefilter('ignore')\n"
+               "logging.disable()\n"
+               "tree, base = {'w': numpy.ones(9)}, sys.argv[1]\n"
+               "manager, run = AsyncCheckpointManager(), Checkpointer(base + '/run', None, [])\n"
+               "def hold(path):\n"
+               "    cairn.save(tree, path)\n"
+               "    lock = os.open(path + '/.cairn-lock', os.O_RDWR)\n"
+               "    whole_file = struct.pack('hhqqi4x', fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)\n"
+               "    fcntl.fcntl(lock, 37, whole_file)  # F_OFD_SETLK: as another writer would\n"
+               "    return lock\n"
+               "locks = hold(base + '/run/run-1'), hold(base + '/c')\n"
+               "manager.save_tree(tree, base + '/c')\n"
+               "handle, = manager.saves_in_flight()\n"
+               "run.on_step(None, tree, True, step=1)\n"
+               "child = os.fork()\n"
+               "if child == 0:\n"
+               "    waits = handle.wait, manager.wait_until_finished, run.wait_until_finished\n"
+               "    for each in waits:\n"
+               "        try:\n"
+               "            each()\n"
+               "        except cairn.Error as error:\n"
+               "            print(error.reason, flush=True)\n"
+               "    manager.save_tree(tree, base + '/new')\n"
+               "    manager.wait_until_finished()\n"
+               "    del handle, manager, run\n"
+               "    os._exit(0)\n"
+               "status = os.waitpid(child, 0)[1]\n"
+               "for lock in locks:\n"
+               "    os.close(lock)\n"
+               "handle.wait()\n"
+               "run.wait_until_finished()\n"
+               "sys.exit(os.waitstatus_to_exitcode(status))", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == ["save/parent-process"] * 3
+    assert cairn.load(tmp_path / "new")["w"].sum() == 9
+
+
 def test_daemon_threads_harm_no_end_of_a_program(tmp_path):
     done = run("import cairn, numpy, sys, threading\n"
                "saved = threading.Event()\n"

@@ -2,10 +2,14 @@
 #include "cairn/checkpoint/save/save_async.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "cairn/async/background.h"
 #include "cairn/async/future.h"
+#include "cairn/async/per_process.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/checkpoint/save/save_prepared.h"
 #include "cairn/checkpoint/save/staging.h"
@@ -17,6 +21,8 @@ struct SaveHandle::State {
   Clock* clock = nullptr;  // the machine's, or one that outlives the runtime
   Promise<SaveReport> promise = {};
   Future<SaveReport> result = promise.future();
+  HomeProcess home = {};
+  std::atomic<bool> over = false;
 
   Mutex mutex = {};
   std::string phase CAIRN_GUARDED_BY(mutex) = "staging";
@@ -37,6 +43,18 @@ struct SaveHandle::State {
     }
     for (const Listener& listener : all) listener(how);
     promise.set(std::move(how));
+    over = true;
+  }
+
+  // In a child its mutexes may be locked for ever.
+  bool is_parents() const { return !home.is_here() && !over; }
+
+  Error not_ours() const {
+    return Error(
+        Code::kFailedPrecondition, "save/parent-process",
+        fmt::format("the save to {} belongs to the parent process, from which this one was "
+                    "forked while it was on its way; wait for it there",
+                    path));
   }
 
   void enter(std::string_view now) {
@@ -56,24 +74,28 @@ struct SaveHandle::State {
 const std::string& SaveHandle::path() const { return state_->path; }
 
 std::string SaveHandle::phase() const {
+  if (state_->is_parents()) return "failed";
   MutexLock lock(state_->mutex);
   return state_->phase;
 }
 
 SaveProgress SaveHandle::progress() const {
+  if (state_->is_parents()) return {};
   MutexLock lock(state_->mutex);
   const std::chrono::duration<double> spent = state_->latest - state_->began;
   const double rate = spent.count() > 0 ? static_cast<double>(state_->done) / spent.count() : 0;
   return {state_->done, state_->total, rate};
 }
 
-bool SaveHandle::done() const { return state_->result.done(); }
+bool SaveHandle::done() const { return state_->is_parents() || state_->result.done(); }
 
 Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
+  if (state_->is_parents()) return state_->not_ours();
   return state_->result.wait(deadline);
 }
 
 void SaveHandle::on_end(Listener listener) const {
+  if (state_->is_parents()) return listener(state_->not_ours());
   std::optional<Result<SaveReport>> ended;
   {
     MutexLock lock(state_->mutex);

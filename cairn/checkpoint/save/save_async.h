@@ -19,7 +19,9 @@ struct SaveProgress {
   double bytes_per_second = 0;
 };
 
-/// A save on its way; copies are the same save. Dropping it cancels nothing. Threading: safe.
+/// A save on its way; copies are the same save. Dropping it cancels nothing. In the child of a fork
+/// a save of the parent that was on its way has failed, with `failed_precondition`
+/// (save/parent-process). Threading: safe.
 class SaveHandle {
  public:
   /// Of a save that was asked to write nothing.

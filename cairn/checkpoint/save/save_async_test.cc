@@ -6,6 +6,8 @@
 #include <filesystem>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cairn/array/strided_copy.h"
 #include "cairn/async/background.h"
@@ -156,6 +158,30 @@ TEST_P(AsyncSaves, TellListenersHowTheyEndedBeforeAnybodyWhoWaits) {
   EXPECT_EQ(must(told[0]).attempt, saved.attempt);
   saving->on_end([&](const Result<SaveReport>& how) { told.push_back(how); });
   EXPECT_EQ(told.size(), 2U) << "who comes later hears it at once";
+}
+
+TEST_P(AsyncSaves, AreTheParentsInTheChildOfAFork) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "ThreadSanitizer does not follow a process with threads into its child";
+#endif
+  Gate gate;
+  const auto runtime = make_runtime({.file_system = gate.file_system()});
+  const auto done = must(save_async({{"", array_tree(DType::kInt8, {100})}}, dir_ / "before",
+                                    options(), make_runtime()));
+  must(done.wait());
+  const auto saving =
+      must(save_async({{"", array_tree(DType::kInt8, {100})}}, dir_ / "c", options(), runtime));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool refused = testing::reason(saving.wait()) == "save/parent-process" && saving.done() &&
+                         saving.phase() == "failed";
+    ::_exit(refused && done.wait() && done.phase() == "done" ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  gate.open();
+  must(saving.wait());
 }
 
 TEST_P(AsyncSaves, LetGoOfWhatTheyCopied) {

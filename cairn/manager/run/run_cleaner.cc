@@ -88,6 +88,7 @@ Result<Removal> RunCleaner::remove(const std::string& path, const RemovalOptions
 void RunCleaner::empty_trash_later() {
   {
     MutexLock lock(mutex_);
+    forget_parents();
     ++emptying_;
   }
   run_in_background([self = shared_from_this()] {
@@ -101,7 +102,14 @@ void RunCleaner::empty_trash_later() {
 
 void RunCleaner::wait() {
   MutexLock lock(mutex_);
+  forget_parents();
   while (emptying_ > 0) changed_.wait(mutex_);
+}
+
+void RunCleaner::forget_parents() {
+  if (home_.is_here()) return;
+  home_ = {};
+  emptying_ = 0;
 }
 
 void RunCleaner::warn(const std::string& message) const {

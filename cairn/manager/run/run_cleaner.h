@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cairn/async/mutex.h"
+#include "cairn/async/per_process.h"
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/manager/removal.h"
 #include "cairn/manager/retention.h"
@@ -34,7 +35,7 @@ class RunCleaner : public std::enable_shared_from_this<RunCleaner> {
   Result<Removal> remove(const std::string& path, const RemovalOptions& options);
   /// In the background.
   void empty_trash_later();
-  /// Until what was removed is deleted.
+  /// Until what was removed is deleted; by this process, if it was forked meanwhile.
   void wait();
 
  private:
@@ -42,12 +43,14 @@ class RunCleaner : public std::enable_shared_from_this<RunCleaner> {
   void replace_temporary(const Saved& saved);
   void remove_leftovers(const CommitGuard& guard);
   void apply_rules(const Saved& saved);
+  void forget_parents() CAIRN_REQUIRES(mutex_);
   void warn(const std::string& message) const;
 
   const std::string base_;
   const std::shared_ptr<Runtime> runtime_;
   Mutex mutex_;
   CondVar changed_;
+  HomeProcess home_ CAIRN_GUARDED_BY(mutex_);  // of what is being emptied
   int emptying_ CAIRN_GUARDED_BY(mutex_) = 0;
   bool leftovers_removed_ CAIRN_GUARDED_BY(mutex_) = false;
   std::string last_temporary_ CAIRN_GUARDED_BY(mutex_);
