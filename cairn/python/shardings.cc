@@ -51,12 +51,13 @@ DType known(const std::string& dtype) {
 
 ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sharding& sharding,
                           const nb::handle& shards) {
+  const DType type = known(dtype);
   std::vector<Shard> held;
   for (const nb::handle shard : shards) {
     held.push_back({nb::cast<std::size_t>(shard[0]),
-                    share_numpy(nb::object(shard[1]), known(dtype), nb::cast<bool>(shard[2]))});
+                    share_numpy(nb::object(shard[1]), type, nb::cast<bool>(shard[2]))});
   }
-  return value_of(ShardedArray::make(known(dtype), shape, sharding, std::move(held)));
+  return value_of(ShardedArray::make(type, shape, sharding, std::move(held)));
 }
 
 ShardedArray outline(const std::string& dtype, const Shape& shape, const Sharding& sharding) {
