@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plain verbs: what they take, what they say, what survives."""
 
+import errno
 import fcntl
 import inspect
 import json
@@ -66,6 +67,19 @@ def test_a_directory_of_checkpoints_is_none(tmp_path):
             assert caught.value.reason == "checkpoint/not-a-checkpoint"
     shutil.copytree(array, tmp_path / "runs" / "loose" / "w")
     assert list(cairn.load(tmp_path / "runs")) == ["loose"]
+
+
+def test_a_file_that_may_not_be_so_large_is_an_error_of_the_system(tmp_path):
+    program = ("import cairn, numpy, resource, sys\n"
+               "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+               "try:\n"
+               "    cairn.save({'w': numpy.ones(50_000)}, sys.argv[1])\n"
+               "except OSError as error:\n"
+               "    print(error.errno, error.reason)\n")
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "c"], text=True,
+                          capture_output=True)
+    assert done.stdout == f"{errno.EFBIG} fs/file-too-large\n", done
+    assert not (tmp_path / "c").exists() or not list((tmp_path / "c").glob(".cairn-[0-9a-f]*"))
 
 
 def test_slices_read_what_numpy_would_give(tmp_path):

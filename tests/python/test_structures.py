@@ -125,11 +125,13 @@ def test_classes_that_are_not_imported_are_not_imported(tmp_path):
 def test_static_parts_go_there_and_back():
     things = [None, True, 1, 10**30, "text", 1.5, -0.0, float("inf"), b"\x00\xff", (), [], {},
               (1, [2, {"a": (None,), 3: "b"}]), {(1, 2): 3}, np.dtype("float32"),
-              np.dtype(jnp.bfloat16), nnx.Param, Point, Settings]
+              np.dtype(jnp.bfloat16), np.float32(1.5), np.int64(-3), np.bool_(True),
+              jnp.bfloat16(2).dtype.type(2), nnx.Param, Point, Settings]
     for thing in things:
         back = parse_statics(dump_statics(thing))
         assert (type(back), back) == (type(thing), thing)
-    for thing in (print, object(), np.ones(1), int, Point(1, 2), dataclasses, "x" * (1 << 20)):
+    for thing in (print, object(), np.ones(1), int, Point(1, 2), dataclasses, "x" * (1 << 20),
+                  np.str_("x"), np.datetime64(0, "s"), np.void(b"x")):
         with pytest.raises(NotPlain):
             dump_statics(thing)
     endless = []
@@ -142,6 +144,8 @@ def test_static_parts_that_nobody_wrote_are_refused():
     for text in ("", "{", '{"a": 1, "b": 2}', "{}", '{"class": "subprocess:Popen"}',
                  '{"class": "os:system"}', '{"class": 3}', '{"other": []}', '{"dict": [[[], 1]]}',
                  '{"bytes": "?"}', '{"float": "x"}', '{"tuple": 3}', '{"dtype": "no"}',
-                 "[" * 100_000):
+                 '{"scalar": ["int8", "AAA="]}', '{"scalar": ["int8", ""]}',
+                 '{"scalar": ["no", "AA=="]}', '{"scalar": ["O", "AAAAAAAAAAA="]}',
+                 '{"scalar": 3}', "[" * 100_000):
         with pytest.raises(NotPlain):
             parse_statics(text)

@@ -10,6 +10,7 @@ from typing import Any
 _NUMBERS = {
     "storage/no-space": errno.ENOSPC,
     "fs/too-many-files": errno.EMFILE,
+    "fs/file-too-large": errno.EFBIG,
     "not_found": errno.ENOENT,
     "already_exists": errno.EEXIST,
     "permission_denied": errno.EACCES,
@@ -109,6 +110,7 @@ _BY_REASON: dict[str, type[Error]] = {
     "load/key-missing": MissingKeyError,
     "load/missing-array": MissingKeyError,
     "load/prefix-missing": MissingPrefixError,
+    "fs/file-too-large": ResourceError,
 }
 _BY_CODE: dict[str, type[Error]] = {
     "invalid_argument": InvalidArgumentError,

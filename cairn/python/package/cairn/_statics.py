@@ -54,6 +54,10 @@ def _dumped(thing: Any) -> Any:
         return {"dict": [[_dumped(key), _dumped(value)] for key, value in thing.items()]}
     if isinstance(thing, np.dtype) and thing.names is None:
         return {"dtype": thing.name}
+    if isinstance(thing, np.generic) and not isinstance(thing, np.void) and \
+            thing.dtype.kind in "biufcV":  # the last of ml_dtypes
+        data = base64.b64encode(thing.tobytes()).decode("ascii")
+        return {"scalar": [thing.dtype.name, data]}
     if isinstance(thing, type) and find_class(class_name(thing)) is thing:
         return {"class": class_name(thing)}
     raise NotPlain(f"{type(thing).__qualname__} is no plain value")
@@ -75,6 +79,10 @@ def _parsed(thing: Any) -> Any:
         return base64.b64decode(inside, validate=True)
     if kind == "dtype":
         return numpy_dtype(inside)
+    if kind == "scalar":
+        name, data = inside
+        data = base64.b64decode(data, validate=True)
+        return np.frombuffer(data, numpy_dtype(name)).reshape(())[()]
     found = find_class(inside) if kind == "class" else None
     if found is None:
         raise NotPlain(f"there is no {kind} {inside}")
