@@ -302,8 +302,8 @@ class AsyncCheckpointManager:
                 device. None: where the template's lie, or arrays of NumPy.
             prefix: the one it was saved under. Rules, shardings and the callback see keys with it
                 in front.
-            template: a tree whose containers the result takes. Types stay as they were saved; `dtype`
-                casts floats.
+            template: a tree whose containers the result takes. Types stay as they were saved;
+                `dtype` casts floats.
             strict_shapes: with a template: a missing leaf or another shape is an error that lists
                 all of them. Otherwise what has as many elements is reshaped, and the template's
                 leaf stays where nothing fits.
