@@ -122,6 +122,24 @@ def test_classes_that_are_not_imported_are_not_imported(tmp_path):
     assert "test_structures:Point" in done.stderr and "test_structures:Settings" in done.stderr
 
 
+def test_ordered_and_default_dicts_need_no_jax(tmp_path):
+    tree = collections.OrderedDict(
+        [("z", np.ones(1)), (3, collections.defaultdict(None, b=1, a=2)), ("a", {})])
+    cairn.save(tree, tmp_path / "with")
+    done = subprocess.run([sys.executable, "-c", (
+        "import cairn, sys\n"
+        "tree = cairn.load(sys.argv[1] + '/with')\n"
+        "print(type(tree), list(tree), type(tree[3]), type(tree['a']), 'jax' in sys.modules)\n"
+        "cairn.save(tree, sys.argv[1] + '/without')"), tmp_path], text=True, capture_output=True)
+    assert (done.stdout, done.stderr) == (
+        "<class 'collections.OrderedDict'> ['z', 3, 'a'] <class 'collections.defaultdict'> "
+        "<class 'dict'> False\n", "")
+    for name in "with", "without":
+        found = cairn.load(tmp_path / name)
+        assert jax.tree.structure(found) == jax.tree.structure(tree)
+        assert list(found) == list(tree) and found[3] == tree[3]
+
+
 def test_static_parts_go_there_and_back():
     things = [None, True, 1, 10**30, "text", 1.5, -0.0, float("inf"), b"\x00\xff", (), [], {},
               (1, [2, {"a": (None,), 3: "b"}]), {(1, 2): 3}, np.dtype("float32"),

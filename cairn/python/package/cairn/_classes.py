@@ -2,7 +2,8 @@
 """Containers of other people's classes, made from what a checkpoint says of them.
 
 A class is only taken from a module that is imported already or belongs to a known package, and only
-if it is a named tuple, a dataclass or a node of JAX's registry. Nothing else is ever made.
+if it is a named tuple, a dataclass, an ordered or default dict or a node of JAX's registry. Nothing
+else is ever made.
 """
 
 from __future__ import annotations
@@ -10,10 +11,14 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import sys
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 KNOWN_PACKAGES = ("jax", "flax", "optax", "equinox", "chex", "haiku", "penzai")
+
+# Nodes of JAX's registry that need no JAX.
+KNOWN_DICTS = (OrderedDict, defaultdict)
 
 
 def class_name(found: type) -> str:
@@ -35,8 +40,8 @@ def find_class(name: str) -> type | None:
         found = getattr(found, part, None)
         if not isinstance(found, type):
             return None
-    return found if is_named_tuple(found) or is_plain_dataclass(found) or is_registered(found) \
-        else None
+    return found if found in KNOWN_DICTS or is_named_tuple(found) or is_plain_dataclass(found) or \
+        is_registered(found) else None
 
 
 def is_named_tuple(found: type) -> bool:
@@ -76,6 +81,20 @@ def make_dataclass(found: type, fields: Mapping[str, Any]) -> Any:
     for name, value in fields.items():
         object.__setattr__(thing, name, value)
     return thing
+
+
+def dict_statics(container: Any) -> Any:
+    """What JAX says that one of KNOWN_DICTS holds beside its children."""
+    keys = tuple(container)
+    return (container.default_factory, keys) if type(container) is defaultdict else keys
+
+
+def make_dict(found: type, data: Any, values: Sequence[Any]) -> Any:
+    """One of KNOWN_DICTS from what dict_statics() gave."""
+    if found is OrderedDict:
+        return OrderedDict(zip(data, values, strict=True))
+    factory, keys = data
+    return defaultdict(factory, zip(keys, values, strict=True))
 
 
 def make_by_jax(found: type, data: Any, values: Sequence[Any]) -> Any:

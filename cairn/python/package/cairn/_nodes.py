@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cairn import _core
-from cairn._classes import class_name
+from cairn._classes import KNOWN_DICTS, class_name, dict_statics
 from cairn._refusals import Refusal
 from cairn._statics import NotPlain, dump_statics
 
@@ -163,7 +163,8 @@ def _kind_of(thing: Any) -> str:
         return "named_tuple" if hasattr(thing, "_fields") else "tuple"
     if isinstance(thing, list):
         return "list"
-    if isinstance(thing, dict) and (type(thing) is dict or _flatten_by_jax(thing) is None):
+    if isinstance(thing, dict) and type(thing) not in KNOWN_DICTS and \
+            (type(thing) is dict or _flatten_by_jax(thing) is None):
         return "dict"
     return "attributes" if dataclasses.is_dataclass(thing) else "custom"
 
@@ -177,6 +178,8 @@ def _statics(kind: str, thing: Any, children: Children) -> str:
                     if field.name not in known}
             return dump_statics(rest) if rest else ""
         flat = _flatten_by_jax(thing) if kind == "custom" else None
+        if flat is None and type(thing) in KNOWN_DICTS:
+            return dump_statics(dict_statics(thing))
         return "" if flat is None else dump_statics(flat[1].node_data()[1])
     except (AttributeError, NotPlain):
         return ""

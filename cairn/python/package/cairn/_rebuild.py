@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from cairn import _core
-from cairn._classes import find_class, is_named_tuple, make_by_jax, make_dataclass, make_named_tuple
+from cairn._classes import (
+    KNOWN_DICTS,
+    find_class,
+    is_named_tuple,
+    make_by_jax,
+    make_dataclass,
+    make_dict,
+    make_named_tuple,
+)
 from cairn._log import logger
 from cairn._nodes import PRNG_KEY
 from cairn._statics import NotPlain, parse_statics
@@ -78,4 +86,5 @@ def _made(kind: str, found: type, children: Children, statics: str) -> Any:
         return make_dataclass(found, {**{str(key): child for key, child in children}, **rest})
     if not statics:
         raise NotPlain("what it holds beside its children is not known")
-    return make_by_jax(found, parse_statics(statics), values)
+    make = make_dict if found in KNOWN_DICTS else make_by_jax
+    return make(found, parse_statics(statics), values)
