@@ -52,6 +52,7 @@ bench:  ## benchmarks, each against memcpy or the bare codec of the same run
 	@build/release/benchmarks/cairn_stall $(BENCH_FLAGS)
 	@/usr/bin/python3 bench/ranks.py build/release/benchmarks $(BENCH_FLAGS)
 	@.venv/bin/python bench/python.py build/release/python $(BENCH_FLAGS)
+	@.venv/bin/python bench/peers.py build/release/python $(BENCH_FLAGS)
 
 fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n for another number)
 	@tools/install_packages.sh build clang
