@@ -31,6 +31,9 @@ TEST(RankReport, AFailureKeepsCodeAndWords) {
   EXPECT_EQ(back.failure->code(), Code::kResourceExhausted);
   EXPECT_EQ(back.failure->reason(), "storage/no-space");
   EXPECT_EQ(back.failure->to_string(), "leaf w: full");
+  report.failure = Error(Code::kNotFound, "load/key-missing", "no leaf");
+  back = must(parse_rank_report(dump_rank_report(report)));
+  EXPECT_EQ(back.failure->reason(), "load/key-missing");
   report.failure = Error(Code::kCorrupt, "some/token", "odd");
   back = must(parse_rank_report(dump_rank_report(report)));
   EXPECT_EQ(back.failure->reason(), "ranks/failed");

@@ -26,6 +26,11 @@ constexpr const char* kKnownReasons[] = {"ranks/late",
                                          "reshard/ranks-disagree",
                                          "storage/no-space",
                                          "load/checksum",
+                                         "load/key-missing",
+                                         "load/missing-array",
+                                         "load/prefix-missing",
+                                         "load/shape-mismatch",
+                                         "load/dtype-mismatch",
                                          "run/owned",
                                          "run/taken-over"};
 
