@@ -12,9 +12,6 @@ namespace cairn::inline manager {
 
 namespace {
 
-/// Ranks come to a save when their step is done; the slowest may be far behind.
-constexpr std::chrono::minutes kPatience{30};
-
 std::string dump(const Result<void>& result) {
   return result ? std::string() : dump_json(error_to_json(result.error()));
 }
@@ -26,42 +23,49 @@ std::optional<Error> parse(std::string_view text) {
 
 }  // namespace
 
-Result<void> agree(const Result<void>& mine, std::string_view phase, Runtime& runtime,
+Result<void> agree(const Result<void>& mine, std::string_view phase,
+                   const AsyncCheckpointManager& manager,
                    const std::function<Result<void>()>& last) {
+  Runtime& runtime = *manager.runtime();
   if (runtime.ranks() == 1) return mine && last ? last() : mine;
-  CAIRN_TRY_ASSIGN(const auto said, tell(dump(mine), phase, runtime));
+  CAIRN_TRY_ASSIGN(const auto said, tell(dump(mine), phase, manager));
   std::string verdict;
   for (std::size_t rank = 0; rank < said.size() && verdict.empty(); ++rank) {
     if (auto error = parse(said[rank]))
       verdict = dump(std::move(*error).in(fmt::format("rank {}", rank)));
   }
   if (last && runtime.rank() == 0 && verdict.empty()) verdict = dump(last().in("rank 0"));
-  CAIRN_TRY_ASSIGN(const Buffer heard, runtime.coordinator()->broadcast(as_bytes(verdict), phase,
-                                                                        Deadline::in(kPatience)));
+  CAIRN_TRY_ASSIGN(const Buffer heard,
+                   runtime.coordinator()->broadcast(as_bytes(verdict), phase,
+                                                    Deadline::in(manager.options().timeout)));
   if (auto error = parse(as_text(heard.bytes()))) return *std::move(error);
   return {};
 }
 
 Result<std::vector<std::string>> tell(const std::string& mine, std::string_view phase,
-                                      Runtime& runtime) {
+                                      const AsyncCheckpointManager& manager) {
+  Runtime& runtime = *manager.runtime();
   if (runtime.ranks() == 1) return std::vector{mine};
   CAIRN_TRY_ASSIGN(const auto said,
-                   runtime.coordinator()->gather(as_bytes(mine), phase, Deadline::in(kPatience)));
+                   runtime.coordinator()->gather(as_bytes(mine), phase,
+                                                 Deadline::in(manager.options().timeout)));
   std::vector<std::string> texts;
   for (const Buffer& one : said) texts.emplace_back(as_text(one.bytes()));
   return texts;
 }
 
 Result<std::string> hear(const Result<std::string>& said, std::string_view phase,
-                         Runtime& runtime) {
+                         const AsyncCheckpointManager& manager) {
+  Runtime& runtime = *manager.runtime();
   if (runtime.ranks() == 1) return said;
   std::string message;
   if (runtime.rank() == 0) {
     message = dump_json(said ? Json(Json::Object{{"said", *said}})
                              : Json(Json::Object{{"failure", error_to_json(said.error())}}));
   }
-  CAIRN_TRY_ASSIGN(const Buffer heard, runtime.coordinator()->broadcast(as_bytes(message), phase,
-                                                                        Deadline::in(kPatience)));
+  CAIRN_TRY_ASSIGN(const Buffer heard,
+                   runtime.coordinator()->broadcast(as_bytes(message), phase,
+                                                    Deadline::in(manager.options().timeout)));
   const auto json = parse_json(as_text(heard.bytes()), {});
   const Json* failure = json ? json->find("failure") : nullptr;
   if (failure != nullptr) {

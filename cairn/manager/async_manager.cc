@@ -42,6 +42,7 @@ SaveOptions save_options(const AsyncManagerOptions& manager, const SaveTreeOptio
   save.float_dtype = options.float_dtype ? options.float_dtype : manager.float_dtype;
   save.enable_validation = manager.enable_validation;
   save.shard_size = manager.shard_size;
+  save.timeout = manager.timeout;
   if (options.mesh) save.mesh = options.mesh->axes();
   save.wishes = options.wishes;
   save.step = options.step;
@@ -126,7 +127,7 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
                                                       const SaveTreeOptions& options) {
   const AsyncManagerOptions manager = this->options();
   if (!manager.enable.value_or(true)) {
-    CAIRN_TRY(agree({}, "save nothing: saves are switched off", *runtime_));
+    CAIRN_TRY(agree({}, "save nothing: saves are switched off", *this));
     runtime_->log(LogLevel::kInfo, "manager/disabled",
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);
@@ -174,7 +175,7 @@ Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving w
                  fmt::format("a save to {} is on its way ({}); wait for it, or let saves queue",
                              flying.front().path(), flying.front().phase()));
   }();
-  CAIRN_TRY(agree(mine, "begin a save", *runtime_));
+  CAIRN_TRY(agree(mine, "begin a save", *this));
   if (flying.empty()) return std::optional<SaveHandle>();
   return std::optional(flying.back());
 }

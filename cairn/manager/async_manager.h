@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,6 +40,9 @@ struct AsyncManagerOptions {
   bool blocking = false;
   WhileSaving while_saving = WhileSaving::kWait;
   std::uint64_t shard_size = 5 * kGiB;  ///< largest safetensors part
+  /// With several ranks: SaveOptions::timeout of its saves, and how long the ranks wait for each
+  /// other when they begin one or decide something. The slowest may be far behind.
+  std::chrono::nanoseconds timeout = std::chrono::minutes(30);
 };
 
 /// Gets the path when the checkpoint is committed; in the background.

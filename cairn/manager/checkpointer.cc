@@ -184,7 +184,7 @@ class RunCheckpointer final : public Checkpointer {
       notice_stale_run(step);
       return owner_->run_id();
     }();
-    CAIRN_TRY_ASSIGN(run_id_, hear(taken, "own the run", runtime_));
+    CAIRN_TRY_ASSIGN(run_id_, hear(taken, "own the run", *manager_));
     is_owner_ = true;
     return {};
   }

@@ -93,5 +93,34 @@ TEST(RunOfRanks, AgreesAtTheStepsOfIntervalsWhateverARankHasNoted) {
   });
 }
 
+TEST(RunOfRanks, WaitsAsLongAsItsManagerSaysForOneThatNeverComes) {
+  const testing::TempDir dir;
+  const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2}))}});
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    if (coordinator.rank() == 1) return;
+    const auto runtime = std::make_shared<Runtime>(RuntimeOptions{.coordinator = &coordinator});
+    const auto manager =
+        std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{.timeout = 10ms}, runtime);
+    const auto run =
+        must(Checkpointer::make({.base_path = dir / "run", .manager = manager}, runtime));
+    const auto stepped = run->on_step(1, tree, {.force = true});
+    EXPECT_EQ(testing::reason(stepped), "coord/late-ranks");
+    EXPECT_NE(stepped.error().to_string().find("rank 1"), std::string::npos)
+        << stepped.error().to_string();
+  });
+}
+
+TEST(RunOfRanks, ItsSavesHaveTheTimeoutOfTheManager) {
+  const testing::TempDir dir;
+  const auto runtime = std::make_shared<Runtime>();
+  AsyncCheckpointManager manager({.timeout = 7s}, runtime);
+  std::chrono::nanoseconds seen{0};
+  const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2}))}});
+  must(must(manager.save_tree(tree, dir / "c",
+                              {.adjust = [&](SaveOptions& save) { seen = save.timeout; }}))
+           .wait());
+  EXPECT_EQ(seen, 7s);
+}
+
 }  // namespace
 }  // namespace cairn

@@ -104,7 +104,8 @@ void bind_managers(nb::module_& module) {
           "configure",
           [](const PythonManager& self, std::optional<bool> enable, const nb::object& dtype,
              bool verbose, bool validate, bool compress, bool use_tensorstore, bool blocking,
-             const std::string& while_saving, std::optional<std::uint64_t> shard_size) {
+             const std::string& while_saving, std::optional<std::uint64_t> shard_size,
+             std::optional<double> timeout) {
             AsyncManagerOptions options{.enable = enable,
                                         .float_dtype = parse_dtype_argument(dtype),
                                         .verbose = verbose,
@@ -114,11 +115,12 @@ void bind_managers(nb::module_& module) {
                                         .blocking = blocking,
                                         .while_saving = while_saving_of(while_saving)};
             if (shard_size) options.shard_size = *shard_size;
+            if (timeout) options.timeout = span_of(*timeout);
             self.manager()->set_options(std::move(options));
           },
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
-          nb::arg("while_saving"), nb::arg("shard_size").none())
+          nb::arg("while_saving"), nb::arg("shard_size").none(), nb::arg("timeout").none())
       .def(
           "save",
           [](PythonManager& self, const PythonTrees& trees, const std::string& path,

@@ -62,6 +62,16 @@ def test_a_process_that_began_alone_says_what_to_do(monkeypatch, tmp_path):
         cairn.load(tmp_path / "c", timeout=0.1)
 
 
+def test_managers_wait_as_long_as_they_are_told(monkeypatch, tmp_path):
+    initialise_torch(monkeypatch, Notes())
+    for make in (lambda manager: manager.save_tree,
+                 lambda manager: lambda tree, path: Checkpointer(
+                     path, None, [], manager=manager).on_step(None, tree, True, step=1)):
+        cairn.coordinate()
+        with pytest.raises(TimeoutError, match="rank 1 did not come"):
+            make(AsyncCheckpointManager(timeout=0.1))({"w": np.ones(3)}, tmp_path / "c")
+
+
 def test_what_began_alone_does_not_go_on_alone(monkeypatch, tmp_path):
     tree, manager = {"w": np.ones(3)}, AsyncCheckpointManager()
     runs = [Checkpointer(tmp_path / name, None, [CheckpointInterval(every=1)])

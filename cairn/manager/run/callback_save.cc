@@ -85,7 +85,7 @@ Result<bool> save_by_callbacks(const CallbackSave& save, AsyncCheckpointManager&
   // Heard by all, so that nobody's callbacks come before it.
   CAIRN_TRY_ASSIGN(const std::string before,
                    hear(runtime.rank() == 0 ? state_of_files(save.path, runtime) : std::string(),
-                        "before the callbacks", runtime));
+                        "before the callbacks", manager));
   const auto done = [&]() -> Result<void> {
     for (const CheckpointCallback& callback : save.callbacks)
       CAIRN_TRY(callback(save.path, save.mesh, save.mark));
@@ -93,7 +93,7 @@ Result<bool> save_by_callbacks(const CallbackSave& save, AsyncCheckpointManager&
     return manager.wait_until_finished();
   }();
   bool marked = false;
-  CAIRN_TRY(agree(done, "saves of callbacks", runtime, [&]() -> Result<void> {
+  CAIRN_TRY(agree(done, "saves of callbacks", manager, [&]() -> Result<void> {
     CAIRN_TRY_ASSIGN(marked, mark_if_saved(save, before, runtime));
     return {};
   }));

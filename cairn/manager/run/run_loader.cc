@@ -110,7 +110,7 @@ Result<void> RunLoader::check_for_bad_ones(const LoadCheckpointOptions& options)
   const std::string& root = root_of(options);
   const auto found =
       runtime_.rank() == 0 ? describe_bad_one(root, runtime_) : Result<std::string>("");
-  CAIRN_TRY_ASSIGN(const std::string bad, hear(found, "look for damaged checkpoints", runtime_));
+  CAIRN_TRY_ASSIGN(const std::string bad, hear(found, "look for damaged checkpoints", *manager_));
   if (bad.empty()) return {};
   return none_good(root, bad);
 }
@@ -129,7 +129,7 @@ Result<std::string> RunLoader::latest(const std::string& root,
     return path.value_or("");
   }();
   wait_for_saves(root, runtime_.rank());
-  return hear(found, "find the latest checkpoint", runtime_);
+  return hear(found, "find the latest checkpoint", *manager_);
 }
 
 Result<Loaded> RunLoader::load_one(const std::string& path, const LoadOptions& options,

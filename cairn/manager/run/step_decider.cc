@@ -40,7 +40,7 @@ Result<StepDecider::Decision> StepDecider::decide(std::int64_t step, bool force)
     return fmt::format("{}{}{}", static_cast<int>(mine.kind), static_cast<int>(mine.stop),
                        schedule_.plan(step, began));
   }();
-  CAIRN_TRY_ASSIGN(const std::string heard, hear(said, fmt::format("step {}", step), runtime_));
+  CAIRN_TRY_ASSIGN(const std::string heard, hear(said, fmt::format("step {}", step), *manager_));
   const Decision decision{static_cast<SaveKind>(heard.at(0) - '0'), heard.at(1) == '1'};
   std::int64_t steps = 1;
   std::from_chars(heard.data() + 2, heard.data() + heard.size(), steps);
@@ -69,7 +69,7 @@ Result<StepDecider::Signals> StepDecider::look_for_signals(std::int64_t step) {
   if (!options_.signals) return Signals{};
   const std::string mine{options_.signals->is_requested() ? 's' : '-',
                          options_.signals->should_stop() ? 's' : '-'};
-  CAIRN_TRY_ASSIGN(const auto said, tell(mine, fmt::format("signals at step {}", step), runtime_));
+  CAIRN_TRY_ASSIGN(const auto said, tell(mine, fmt::format("signals at step {}", step), *manager_));
   Signals signals;
   for (const std::string& one : said) {
     signals.save = signals.save || one.starts_with('s');

@@ -81,6 +81,8 @@ class AsyncCheckpointManager:
         while_saving: what a save does while the one before is on its way: "wait" for its end,
             "refuse", or "queue" up behind it with a copy of its arrays.
         shard_size: the largest safetensors part, in bytes.
+        timeout: with several processes, the seconds after which whoever is late fails a save, or a
+            step of a Checkpointer with this manager, on all of them; half an hour if it is None.
 
     All of them are attributes, and may be changed between saves.
     """
@@ -89,7 +91,8 @@ class AsyncCheckpointManager:
                  gcs_bucket: str | None = None, gcs_credentials_path: str | None = None,
                  enable_validation: bool = False, enable_compression: bool = False,
                  use_tensorstore: bool = True, *, blocking: bool = False,
-                 while_saving: str = "wait", shard_size: int | None = None):
+                 while_saving: str = "wait", shard_size: int | None = None,
+                 timeout: float | None = None):
         if gcs_bucket:
             raise error_of("unimplemented", "python/no-cloud-storage", "",
                            "gcs_bucket: there is no cloud storage yet")
@@ -104,6 +107,7 @@ class AsyncCheckpointManager:
         self.blocking = blocking
         self.while_saving = while_saving
         self.shard_size = shard_size
+        self.timeout = timeout
         self._begin()
 
     def _begin(self) -> None:
@@ -117,7 +121,7 @@ class AsyncCheckpointManager:
         """What does the work, as the attributes say now."""
         options = (self.enable, self.float_dtype, self.verbose, self.enable_validation,
                    self.enable_compression, self.use_tensorstore, self.blocking,
-                   self.while_saving, self.shard_size)
+                   self.while_saving, self.shard_size, self.timeout)
         known = self._configured_as
         if len(known) != len(options) or not all(map(operator.is_, options, known)):
             self._core.configure(
@@ -125,7 +129,8 @@ class AsyncCheckpointManager:
                 dtype=dtype_named(self.float_dtype), verbose=bool(self.verbose),
                 validate=bool(self.enable_validation), compress=bool(self.enable_compression),
                 use_tensorstore=bool(self.use_tensorstore), blocking=bool(self.blocking),
-                while_saving=self.while_saving, shard_size=self.shard_size)
+                while_saving=self.while_saving, shard_size=self.shard_size,
+                timeout=None if self.timeout is None else float(self.timeout))
             self._configured_as = options
         return self._core
 

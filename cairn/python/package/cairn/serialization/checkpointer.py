@@ -102,7 +102,7 @@ class Checkpointer:
         save_interval: the time between temporary saves; None or zero: there are none. It and
             `step_policies` are attributes, and may be changed between steps.
         step_policies: in order of `until`, of which only the last may be None.
-        manager: what saves and loads.
+        manager: what saves and loads; its `timeout` is that of the run.
         dt_now_injection: the clock of the policies, datetime.now() if None.
         delete_old_temp_checkpoints: after the first save, temporary checkpoints and what is left of
             saves of earlier runs are removed.
