@@ -428,3 +428,22 @@ def test_a_template_says_where_arrays_lie_with_and_without_a_prefix(tmp_path):
         assert loaded["w"].sharding == rows
         np.testing.assert_array_equal(np.asarray(loaded["w"]), np.arange(16.0))
         np.testing.assert_array_equal(loaded["n"], np.arange(3))
+
+
+def test_a_template_says_how_arrays_lie_on_a_mesh_of_several_axes(tmp_path):
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("x", "y"))
+
+    def state(*axes):
+        where = NamedSharding(mesh, PartitionSpec(*axes))
+        return {"w": jax.device_put(np.ones((4, 4), np.float32), where), "rng": jax.random.key(1),
+                "count": jax.numpy.int32(3)}
+
+    run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+    run.on_step(mesh, state("x", "y"), step=1)
+    for axes in (("x", "y"), (None, "x"), ()):
+        loaded, _ = run.load_checkpoint(mesh, template=state(*axes))
+        assert loaded["w"].sharding == state(*axes)["w"].sharding
+        assert loaded["count"].sharding.is_fully_replicated and loaded["count"] == 3
+        assert loaded["count"].sharding.mesh == mesh
+    plain, _ = run.load_checkpoint(mesh, template={"w": np.ones((4, 4), np.float32)})
+    assert plain["w"].sharding.spec == PartitionSpec("x", "y")

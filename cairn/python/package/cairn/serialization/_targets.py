@@ -25,7 +25,8 @@ class Target:
 
     `structured`: containers as they were saved; rules, shardings and the callback see keys with the
     prefix in front.
-    `as_saved`: what nothing is said about lies as it lay when it was saved, where the mesh can.
+    `as_saved`: what nothing is said about lies as the template's on the mesh, or as it lay when it
+    was saved, where the mesh can.
     `everywhere`: and otherwise on all devices; else that is refused on a mesh of several axes.
     `in_jax`: arrays without a sharding are JAX's where it is imported.
     `cast`: floats become of this type, after functions and the callback.
@@ -66,6 +67,7 @@ class Target:
         arrays = [(tuple(parts), tuple(shape), spec) for parts, _, shape, spec in leaves]
         self._keys = {parts: self._key(name, parts) for parts, _, _ in arrays}
         specs = {self._keys[parts]: spec for parts, _, spec in arrays if spec is not None}
+        specs.update(self._template_specs())
         # A file of safetensors lies on no mesh unless somebody says so.
         is_spread = layout != "safetensors" or self.rules is not None or self.shardings is not None
         self._wishes = Wishes(list(self._keys.values()), self.mesh if is_spread else None,
@@ -114,6 +116,15 @@ class Target:
         if not text or not self.structured or not above:
             return text or above
         return f"{above}.{text}"
+
+    def _template_specs(self) -> dict[str, list[list[str]]]:
+        """How the template's arrays lie on the mesh, by the keys of those that are there."""
+        if self.mesh is None or self.template is None or "jax" not in sys.modules:
+            return {}
+        from cairn import _jax
+        return {self._keys[parts]: _jax.spec_entries(leaf.sharding.spec)
+                for parts, leaf in leaves_of(self.template) if parts in self._keys
+                and getattr(getattr(leaf, "sharding", None), "mesh", None) == self.mesh}
 
     def _match(self, shapes: dict[Parts, tuple[int, ...]]) -> None:
         """Which leaves of the template stay as they are, and which arrays get its shape."""

@@ -310,9 +310,10 @@ class Checkpointer:
         """The tree of the latest checkpoint that is whole, and what is stored about it.
 
         Args:
-            mesh: arrays go there: by `shardings`, else by `partition_rules`, else as they were
-                saved where the mesh has those axes, else onto every device; that is refused on a
-                mesh of several axes unless `structured`.
+            mesh: arrays go there: by `shardings`, else by `partition_rules`, else as the template's
+                lie there, else as they were saved where the mesh has those axes, else onto every
+                device; that is refused on a mesh of several axes unless `structured` or with a
+                template.
             path: where to look; None: the run directory.
             discover_latest: False: the path itself is the checkpoint.
             structured: the tree as it was saved; needs a prefix, which rules and shardings see in
@@ -346,8 +347,9 @@ class Checkpointer:
         if structured and not prefix:
             raise ValueError("prefix is required when structured=True")
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, prefix=prefix,
-                        structured=structured, everywhere=structured, as_saved=True,
-                        template=template, strict_shapes=strict_shapes, in_jax=mesh is not None)
+                        structured=structured, everywhere=structured or template is not None,
+                        as_saved=True, template=template, strict_shapes=strict_shapes,
+                        in_jax=mesh is not None)
         take_template_shardings(target)
         loaded = self._run.load_checkpoint_if_any(
             self._request(target, dtype, nested=not structured and template is None,
