@@ -38,7 +38,7 @@ def describe_array(array: jax.Array) -> tuple[Any, ...]:
     if array.is_fully_addressable and (len(array.sharding.device_set) == 1 or
                                        _ranks.place().count > 1):
         return "array", _on_host(array, next(iter(array.devices()))), True
-    positions = {device: n for n, device in enumerate(devices_of(array.sharding))}
+    positions = _positions(array.sharding)
     shards = [(positions[shard.device], _on_host(shard.data, shard.device), True)
               for shard in array.addressable_shards]
     return ("shards", array.dtype.name, array.shape, core_sharding(array.sharding, array.shape),
@@ -60,6 +60,7 @@ def _on_host(part: jax.Array, device: Any) -> np.ndarray[Any, Any]:
 def is_key(thing: Any) -> bool:
     """A PRNG key of JAX, or the outline of one."""
     return isinstance(thing, (jax.Array, jax.ShapeDtypeStruct)) and \
+        not isinstance(thing.dtype, np.dtype) and \
         jnp.issubdtype(thing.dtype, jax.dtypes.prng_key)
 
 
@@ -105,6 +106,11 @@ def describe_outline(leaf: Any) -> tuple[Any, ...]:
             _core.Sharding() if is_plain else core_sharding(sharding, leaf.shape))
 
 
+@functools.lru_cache(maxsize=256)
+def _positions(sharding: Any) -> dict[Any, int]:
+    return {device: n for n, device in enumerate(devices_of(sharding))}
+
+
 def devices_of(sharding: Any) -> Sequence[Any]:
     """In the order of their positions."""
     if isinstance(sharding, jax.sharding.NamedSharding):
@@ -118,8 +124,7 @@ def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
             raise error_of("invalid_argument", "load/bad-sharding", "",
                            f"{sharding} is on an abstract mesh, which has no devices: give one on "
                            "a Mesh")
-        return _core.Sharding.on_mesh(_core_mesh(sharding.mesh, _ranks.place()),
-                                      spec_entries(sharding.spec))
+        return _on_mesh(sharding, _ranks.place())
     devices = devices_of(sharding)
     held = sharding.devices_indices_map(shape)
     boxes = [_box(held[device], shape) for device in devices]
@@ -137,13 +142,20 @@ def place(sharding: Any, shape: tuple[int, ...], dtype: str,
           shards: Sequence[tuple[int, np.ndarray]]) -> jax.Array:
     """An array of JAX from what the load read: each box once, for the first of its devices here,
     if there are any."""
-    devices = devices_of(sharding)
-    held = sharding.addressable_devices_indices_map(shape)
-    read = {str(held[devices[position]]): data for position, data in shards}
-    if not held:
+    boxes = _boxes_by_position(sharding, shape)
+    read = {boxes[position]: data for position, data in shards}
+    if not boxes:
         known = jax.dtypes.canonicalize_dtype(numpy_dtype(dtype))
         return jax.make_array_from_single_device_arrays(shape, sharding, [], dtype=known)
     return jax.make_array_from_callback(shape, sharding, lambda index: read[str(index)])
+
+
+@functools.lru_cache(maxsize=256)
+def _boxes_by_position(sharding: Any, shape: tuple[int, ...]) -> dict[int, str]:
+    """What each device of this process holds, in words."""
+    held = sharding.addressable_devices_indices_map(shape)
+    return {position: str(held[device]) for position, device in enumerate(devices_of(sharding))
+            if device in held}
 
 
 def sharding_of(thing: Any) -> Any:
@@ -171,6 +183,11 @@ def is_anywhere(leaf: Any) -> bool:
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return leaf.sharding is None
     return isinstance(leaf, jax.Array) and not leaf.committed
+
+
+@functools.lru_cache(maxsize=256)
+def _on_mesh(sharding: Any, ranks: _ranks.Ranks) -> _core.Sharding:
+    return _core.Sharding.on_mesh(_core_mesh(sharding.mesh, ranks), spec_entries(sharding.spec))
 
 
 @functools.lru_cache(maxsize=16)

@@ -21,6 +21,9 @@ Children = list[tuple[str | int, Any]]
 # The class that a structure gives to keys of JAX; their kind is its static part.
 PRNG_KEY = "jax.random:key"
 
+# The most common ones, which nobody can make a container of JAX.
+_LEAVES = {np.ndarray, bool, int, float, complex, str, bytes}
+
 # What a load gives for a leaf that stays the template's.
 KEPT = object()
 
@@ -81,9 +84,10 @@ def describe_template(thing: Any) -> tuple[Any, ...] | None:
         from cairn import _torch
         if _torch.is_tensor(thing):
             return _torch.describe_outline(thing)
-    described = None if _is_outline(thing) else describe(thing)
-    if described is not None or not _is_outline(thing) and not hasattr(thing, "dtype"):
-        return described
+    if not _is_outline(thing):
+        described = describe(thing)
+        if described is not None or not hasattr(thing, "dtype"):
+            return described
     if "jax" in sys.modules:
         from cairn import _jax
         return _jax.describe_outline(thing)
@@ -122,13 +126,16 @@ def children_of(thing: Any) -> Children | None:
     """What a container holds, as JAX sees it where JAX knows it; None for a leaf."""
     if type(thing) is dict:
         return list(thing.items())
+    if type(thing) in _LEAVES:
+        return None
     if isinstance(thing, tuple) and hasattr(thing, "_fields"):
         return list(zip(thing._fields, thing, strict=True))
     if isinstance(thing, (list, tuple)):
         return list(enumerate(thing))
-    if is_prng_key(thing):
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(thing, (jax.Array, jax.ShapeDtypeStruct)):
         from cairn import _jax
-        return [("key_data", _jax.key_data(thing))]
+        return [("key_data", _jax.key_data(thing))] if _jax.is_key(thing) else None
     flat = _flatten_by_jax(thing)
     if flat is not None:
         return [(key_of(path[0]), child) for path, child in flat[0]]
