@@ -89,6 +89,14 @@ nb::list prefixes_of(const Opened& opened) {
   return prefixes;
 }
 
+/// What stands in the manifest beside the arrays: step, time, writer, ranks, and as JSON the
+/// metadata and the extras.
+nb::tuple about(const Opened& opened, const Prefix& prefix) {
+  const Manifest& manifest = value_of((*opened).prefix(prefix))->manifest;
+  return nb::make_tuple(manifest.step, manifest.time, manifest.writer, manifest.ranks,
+                        dump_json(manifest.metadata), dump_json(manifest.extras));
+}
+
 nb::object read_box(const Opened& opened, std::size_t prefix, std::size_t array,
                     const std::vector<std::pair<Index, Index>>& ranges) {
   Box box;
@@ -166,6 +174,7 @@ void bind_checkpoints(nb::module_& module) {
       .def_prop_ro("notes", [](const Opened& opened) { return (*opened).notes; })
       .def("prefixes", &prefixes_of)
       .def("specs", &specs_of, nb::arg("prefix"))
+      .def("about", &about, nb::arg("prefix").none())
       .def("read", &read_box, nb::arg("prefix"), nb::arg("array"), nb::arg("ranges"))
       .def("load", &load_leaves, nb::arg("prefix"), nb::arg("keys"), nb::arg("shardings"),
            nb::arg("place").none())

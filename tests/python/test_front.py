@@ -42,6 +42,35 @@ def test_keys_choose_what_is_read(tmp_path):
     assert caught.value.reason == "load/key-missing"
 
 
+def test_what_was_saved_beside_the_tree(tmp_path):
+    for layout, path in (("zarr2", tmp_path / "c"), ("safetensors", tmp_path / "s.safetensors")):
+        cairn.save({"w": np.ones(2)}, path, layout=layout, step=3, metadata={"a": [1, None]})
+        about = cairn.open(path).about()
+        assert (about["step"], about["metadata"], about["extras"]) == (3, {"a": [1, None]}, {})
+        assert about["ranks"] == 1 and about["writer"].startswith("cairn ") and about["time"]
+    for n, prefix in enumerate(("model", "optimizer")):
+        cairn.save({"w": np.ones(2)}, tmp_path / "two", prefix=prefix, step=n, extras={"n": n})
+    opened = cairn.open(tmp_path / "two")
+    assert opened.about("model")["extras"] == {"n": 0} and opened.about("optimizer")["step"] == 1
+    with pytest.raises(cairn.InvalidArgumentError, match="choose one of: model, optimizer"):
+        opened.about()
+
+
+def test_keys_that_name_nothing_are_refused(tmp_path):
+    cairn.save({"w": np.ones(2)}, tmp_path / "c")
+    with pytest.raises(cairn.InvalidArgumentError, match="names nothing"):
+        cairn.load(tmp_path / "c", keys=[])
+
+
+def test_numbers_of_other_libraries_are_metadata(tmp_path):
+    numbers = {"loss": np.float32(0.5), "count": np.array(3), "good": np.True_}
+    cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata=numbers, extras=numbers)
+    about = cairn.open(tmp_path / "c").about()
+    assert about["metadata"] == about["extras"] == {"loss": 0.5, "count": 3, "good": True}
+    with pytest.raises(TypeError, match="ndarray is nothing that JSON has"):
+        cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata={"all": np.ones(2)})
+
+
 def test_keys_leave_the_rest_of_a_template_alone(tmp_path):
     cairn.save({"params": {"w": np.ones(2)}, "opt": [np.ones(3), np.ones(1)], "step": 7},
                tmp_path / "c")

@@ -41,7 +41,7 @@ def test_retention_and_metrics(tmp_path):
                                                 metric="loss"),
                        metrics_path=tmp_path / "metrics.prom", run_id="mine")
     for step in range(1, 8):
-        run.on_step(None, {"w": np.ones(2)}, step=step, metrics={"loss": abs(step - 2)})
+        run.on_step(None, {"w": np.ones(2)}, step=step, metrics={"loss": np.float32(abs(step - 2))})
     run.wait_until_finished()
     assert names(tmp_path / "r") == ["run-2", "run-4", "run-7"]
     text = (tmp_path / "metrics.prom").read_text()

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import inspect
-import json
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec
 
 from cairn import _core
 from cairn._errors import error_of
+from cairn._json import dump
 from cairn._nodes import like
 from cairn._opened import Checkpoint, parts_of
 from cairn._opened import open as open_checkpoint
@@ -95,7 +95,7 @@ def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
 
 
 def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any = None,
-         keys: str | Sequence[Key] = (), prefix: str | None = None,
+         keys: str | Sequence[Key] | None = None, prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
          allow_pickle: bool = False, timeout: float | None = None,
          progress: Progress = None) -> Any:
@@ -141,8 +141,10 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         {'params': {'w': array([1., 1.])}}
     """
     where = path_text(path)
-    if isinstance(keys, str):
-        keys = [keys]
+    wanted = [keys] if isinstance(keys, str) else list(keys or ())
+    if keys is not None and not wanted:
+        raise error_of("invalid_argument", "python/no-keys", "",
+                       "keys names nothing; leave it out to load everything")
     if out is not None and (template is not None or sharding is not None):
         raise error_of("invalid_argument", "python/out", "",
                        "out is a template by itself, of memory that lies where it lies: give "
@@ -150,13 +152,13 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
     placements = Placements(template, sharding)
     shaped_like = template if out is None else out
     tree, _, _, report = _core.load(where, _core.LoadRequest(
-        prefix=prefix, keys=[parts_of(key) for key in keys], dtype=dtype, like=shaped_like,
+        prefix=prefix, keys=[parts_of(key) for key in wanted], dtype=dtype, like=shaped_like,
         strict_shapes=strict_shapes, like_dtypes=True, validate=validate,
         choose=placements.choose, place=placements.place if out is None else filled(out),
         timeout=timeout, progress=progress_sink(progress, "loading"), fill=out is not None))
     if shaped_like is not None:
         return like(shaped_like, tree)
-    if keys or not report["foreign"]:
+    if wanted or not report["foreign"]:
         return tree
     from cairn._restore import restore
     return restore(tree, where, report["prefix"], allow_pickle)[0]
@@ -218,4 +220,4 @@ def _integer(value: int | None) -> int | None:
 
 
 def _json(value: Mapping[str, Any] | None) -> str:
-    return "" if value is None else json.dumps(value, allow_nan=False)
+    return "" if value is None else dump(value)

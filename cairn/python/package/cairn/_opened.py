@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import operator
 from collections.abc import Iterator, Sequence
@@ -158,6 +159,7 @@ class Checkpoint:
     `checkpoint["params.w"]` or `checkpoint["params", "w"]` is a Leaf; `leaves` has all of them,
     `values` whatever is no array, and `tree` both, as nested dicts. Printed it is a tree with
     types, shapes, sizes and how arrays lay on a mesh; a notebook shows it in parts that fold.
+    about() has the step, the metadata and the extras.
     Iterating goes over the leaves.
 
         >>> import cairn, tempfile
@@ -189,6 +191,21 @@ class Checkpoint:
             for parts, key, value in values:
                 self.values[f"{prefix}.{key}" if prefix else key] = value
                 self._put(prefix, parts, value)
+
+    def about(self, prefix: str | None = None) -> dict[str, Any]:
+        """What was saved beside the tree: `step`, `metadata` and `extras` as save() got them, and
+        the `time`, the `writer` and the number of `ranks`. Of several trees, `prefix` says which.
+
+            >>> import cairn, tempfile
+            >>> path = tempfile.mkdtemp() + "/c"
+            >>> _ = cairn.save({"w": np.ones(3)}, path, step=7, metadata={"loss": 0.5})
+            >>> about = cairn.open(path).about()
+            >>> about["step"], about["metadata"], about["extras"]
+            (7, {'loss': 0.5}, {})
+        """
+        step, time, writer, ranks, metadata, extras = self._opened.about(prefix)
+        return {"step": step, "time": time, "writer": writer, "ranks": ranks,
+                "metadata": json.loads(metadata) or {}, "extras": json.loads(extras) or {}}
 
     def _put(self, prefix: str, parts: Sequence[str], thing: Any) -> None:
         path = [prefix, *parts] if prefix else list(parts)

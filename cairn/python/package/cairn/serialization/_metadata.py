@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from cairn import _core
+from cairn._json import dump
 from cairn._log import logger
 
 VERSION = f"cairn {_core.__version__}"
@@ -66,10 +67,10 @@ def json_text(value: Mapping[str, Any] | None) -> str:
     if value is None:
         return ""
     try:
-        return json.dumps(value, allow_nan=False)
+        return dump(value)
     except ValueError:
         logger.warning("NaN and infinities are stored as null: JSON has none")
-        return json.dumps(_finite(json.loads(json.dumps(value))))
+        return dump(_finite(json.loads(dump(value, allow_nan=True))))
 
 
 def _finite(value: Any) -> Any:
