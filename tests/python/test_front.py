@@ -67,7 +67,7 @@ def test_numbers_of_other_libraries_are_metadata(tmp_path):
     cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata=numbers, extras=numbers)
     about = cairn.open(tmp_path / "c").about()
     assert about["metadata"] == about["extras"] == {"loss": 0.5, "count": 3, "good": True}
-    with pytest.raises(TypeError, match="ndarray is nothing that JSON has"):
+    with pytest.raises(TypeError, match="ndarray is not JSON serializable"):
         cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata={"all": np.ones(2)})
 
 

@@ -261,7 +261,8 @@ TEST_F(Loading, SaysWhatIsNotThere) {
   EXPECT_EQ(load(dir_ / "nothing", {}, runtime_).error().reason(), "checkpoint/not-found");
   testing::write_file(dir_ / "text", "no checkpoint");
   EXPECT_EQ(load(dir_ / "text", {}, runtime_).error().code(), Code::kCorrupt);
-  EXPECT_EQ(load(dir_.path(), {.prefix = "x"}, runtime_).error().code(), Code::kNotFound);
+  EXPECT_EQ(load(dir_ / "c", {.prefix = "x"}, runtime_).error().reason(), "load/prefix-missing");
+  EXPECT_EQ(load(dir_.path(), {}, runtime_).error().reason(), "checkpoint/not-a-checkpoint");
 }
 
 TEST_F(Loading, AManifestThatWasEditedIsNoticed) {

@@ -22,4 +22,4 @@ def _number(thing: Any) -> Any:
         number = thing.item()
         if isinstance(number, (bool, int, float, str)):
             return number
-    raise TypeError(f"a {type(thing).__qualname__} is nothing that JSON has")
+    raise TypeError(f"{type(thing).__qualname__} is not JSON serializable")
