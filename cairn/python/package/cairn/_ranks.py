@@ -6,6 +6,7 @@ Nothing is imported here: what the program has not initialised is not used.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -49,7 +50,7 @@ class _Choice:
     coordinator: _core.Coordinator | None
     lasting: bool  # whatever the program initialises later
 
-    @property
+    @functools.cached_property
     def ranks(self) -> Ranks:
         it = self.coordinator
         return Ranks(0, 1, "alone") if it is None else Ranks(it.rank, it.count, self.found.by)
@@ -196,8 +197,9 @@ def _asked(by: str | None) -> _Found:
 
 
 def place() -> Ranks:
-    """As chosen()."""
-    chosen()
+    """Of a save or a load, which asks for each leaf; whether that is still so, it asks chosen()."""
+    if _choice is None:
+        chosen()
     assert _choice is not None
     return _choice.ranks
 
