@@ -8,6 +8,7 @@
 #include "cairn/manager/checkpointer.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
+#include "cairn/testing/forwarding_coordinator.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
 #include "cairn/testing/temp_dir.h"
@@ -84,27 +85,17 @@ TEST_F(SavesOfCallbacks, RemoveNothingForDirectoriesWithNothingInThem) {
 }
 
 /// Counts how often rank 0 has said what lies there before the callbacks.
-class Listening final : public coord::Coordinator {
+class Listening final : public testing::ForwardingCoordinator {
  public:
-  explicit Listening(coord::Coordinator& base) : base_(base) {}
-  int rank() const override { return base_.rank(); }
-  int count() const override { return base_.count(); }
-  Result<void> barrier(std::string_view phase, Deadline deadline) override {
-    return base_.barrier(phase, deadline);
-  }
+  using ForwardingCoordinator::ForwardingCoordinator;
   Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) override {
-    auto heard = base_.broadcast(bytes, phase, deadline);
+    auto heard = ForwardingCoordinator::broadcast(bytes, phase, deadline);
     if (phase == "before the callbacks") ++heard_;
     return heard;
-  }
-  Result<std::vector<Buffer>> gather(ByteSpan bytes, std::string_view phase,
-                                     Deadline deadline) override {
-    return base_.gather(bytes, phase, deadline);
   }
   int heard() const { return heard_; }
 
  private:
-  coord::Coordinator& base_;
   int heard_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/manager/checkpointer.h"
+#include "cairn/testing/forwarding_coordinator.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
 #include "cairn/testing/temp_dir.h"
@@ -27,27 +28,18 @@ class ToldTime final : public Clock {
 };
 
 /// Counts what rank 0 says to the others, each of which takes a millisecond.
-class SlowToSay final : public coord::Coordinator {
+class SlowToSay final : public testing::ForwardingCoordinator {
  public:
-  SlowToSay(coord::Coordinator& base, ToldTime& clock) : base_(base), clock_(clock) {}
-  int rank() const override { return base_.rank(); }
-  int count() const override { return base_.count(); }
-  Result<void> barrier(std::string_view phase, Deadline deadline) override {
-    return base_.barrier(phase, deadline);
-  }
+  SlowToSay(coord::Coordinator& behind, ToldTime& clock)
+      : ForwardingCoordinator(behind), clock_(clock) {}
   Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) override {
     ++broadcasts_;
     clock_.advance(1ms);
-    return base_.broadcast(bytes, phase, deadline);
-  }
-  Result<std::vector<Buffer>> gather(ByteSpan bytes, std::string_view phase,
-                                     Deadline deadline) override {
-    return base_.gather(bytes, phase, deadline);
+    return ForwardingCoordinator::broadcast(bytes, phase, deadline);
   }
   int broadcasts() const { return broadcasts_; }
 
  private:
-  coord::Coordinator& base_;
   ToldTime& clock_;
   int broadcasts_ = 0;
 };

@@ -221,5 +221,18 @@ TEST(SavePlan, ShardsAreSavedAsTheArrayTheyMake) {
   }
 }
 
+TEST(SavePlan, SmallShardsOfAProcessThatIsAloneAreOneChunk) {
+  Runtime runtime;
+  testing::Random random(12);
+  for (int round = 0; round < 10; ++round) {
+    testing::TempDir dir;
+    const Array whole = testing::random_array(random, DType::kFloat32, {64, 8});
+    ASSERT_TRUE(save_tree(sharded_tree(random, whole), dir / "c", {}, runtime));
+    const auto opened = open_checkpoint(dir / "c", runtime);
+    ASSERT_TRUE(opened) << opened.error().to_string();
+    EXPECT_EQ(opened->prefixes.front().manifest.arrays.front().stored.chunk_count(), 1U);
+  }
+}
+
 }  // namespace
 }  // namespace cairn
