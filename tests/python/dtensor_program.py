@@ -35,7 +35,8 @@ def meshes(count):
     yield "all", init_device_mesh("cpu", (count,))
     if count == 4:
         both = init_device_mesh("cpu", (2, 2), mesh_dim_names=("x", "y"))
-        yield from {"both": both, "x": both["x"], "y": both["y"]}.items()
+        turned = DeviceMesh("cpu", [[0, 3], [2, 1]], mesh_dim_names=("x", "y"))
+        yield from {"both": both, "x": both["x"], "y": both["y"], "turned": turned["x"]}.items()
 
 
 def placed(choose, mesh, shape):

@@ -39,8 +39,9 @@ def test_any_placement_becomes_any_other(saved, count):
 
 def test_arrays_are_whole_for_others(saved):
     tree = cairn.load(saved)
-    assert len(tree) == 144
-    for name in (f"-{mesh}{number}" for mesh in ("all", "both", "x", "y") for number in range(6)):
+    assert len(tree) == 180
+    meshes = ("all", "both", "x", "y", "turned")
+    for name in (f"-{mesh}{number}" for mesh in meshes for number in range(6)):
         assert (tree["uneven" + name] == np.arange(35, dtype=np.float32).reshape(5, 7)).all()
         assert (tree["few" + name] == np.arange(12).reshape(3, 4)).all()
         assert tree["none" + name].shape == (0, 4)
