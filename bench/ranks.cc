@@ -222,12 +222,16 @@ int meet(int ranks) {
   cairn::Clock& clock = cairn::system_clock();
   const auto never = cairn::Deadline::never();
   auto attempt =
-      must(cairn::Attempt::begin(*file_systems[0], clock, dest, {.prefixes = {}, .ranks = ranks}));
+      must(cairn::Attempt::begin(*file_systems[0], clock, must(cairn::LocalPath::parse(dest)),
+                                 {.prefixes = {}, .ranks = ranks}));
   std::vector<std::unique_ptr<cairn::AttemptRank>> all;
   for (int rank = 0; rank < ranks; ++rank) {
-    all.push_back(must(cairn::AttemptRank::join(
-        *file_systems[static_cast<std::size_t>(rank)], clock,
-        {.dest = dest, .attempt = attempt->id(), .rank = rank, .ranks = ranks})));
+    all.push_back(
+        must(cairn::AttemptRank::join(*file_systems[static_cast<std::size_t>(rank)], clock,
+                                      {.dest = must(cairn::LocalPath::parse(dest)),
+                                       .attempt = attempt->id(),
+                                       .rank = rank,
+                                       .ranks = ranks})));
   }
   for (int rank = 0; rank < ranks; ++rank) {
     auto& me = *all[static_cast<std::size_t>(rank)];

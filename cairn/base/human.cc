@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/base/human.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cairn/base/checked.h"
 
@@ -84,6 +86,14 @@ std::string format_seconds(double seconds) {
   if (seconds < 120) return fmt::format("{:.0f} s", seconds);
   if (seconds < 120 * 60) return fmt::format("{:.0f} min", seconds / 60);
   return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string format_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 5;
+  const std::size_t shown = std::min(names.size(), kMostNamed);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(shown);
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), end, ", "));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
 }
 
 Result<std::uint64_t> parse_bytes(std::string_view text) {

@@ -85,5 +85,12 @@ TEST(ParseBytes, ReadsWhatFormatBytesWrites) {
   }
 }
 
+TEST(Human, ListsAFewNames) {
+  EXPECT_EQ(format_names({}), "");
+  EXPECT_EQ(format_names({"a", "b"}), "a, b");
+  EXPECT_EQ(format_names({"a", "b", "c", "d", "e"}), "a, b, c, d, e");
+  EXPECT_EQ(format_names({"a", "b", "c", "d", "e", "f", "g"}), "a, b, c, d, e and 2 more");
+}
+
 }  // namespace
 }  // namespace cairn

@@ -48,6 +48,33 @@ std::string Uri::to_string() const {
   return text;
 }
 
+Result<LocalPath> Uri::local() const {
+  if (scheme == kFile) return LocalPath(path);
+  return Error(Code::kUnimplemented, "uri/not-local",
+               "'" + to_string() + "' is not a local path; use a path on a mounted file system");
+}
+
+Result<LocalPath> LocalPath::parse(std::string_view text) {
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(text));
+  return uri.local();
+}
+
+LocalPath::LocalPath(std::string text) : text_(std::move(text)) {
+  while (text_.size() > 1 && text_.back() == '/') text_.pop_back();
+}
+
+LocalPath LocalPath::parent() const {
+  const std::size_t slash = text_.rfind('/');
+  if (slash == std::string::npos) return LocalPath(".");
+  return LocalPath(text_.substr(0, std::max<std::size_t>(slash, 1)));
+}
+
+std::string LocalPath::name() const { return text_.substr(text_.rfind('/') + 1); }
+
+LocalPath LocalPath::below(std::string_view name) const {
+  return LocalPath((text_ == "/" ? "" : text_) + "/" + std::string(name));
+}
+
 Result<Uri> parse_uri(std::string_view text) {
   if (text.empty()) return invalid("uri/empty", "the path is empty; name a directory or a URL");
   if (text.find('\0') != std::string_view::npos) {

@@ -10,6 +10,32 @@
 
 namespace cairn::inline base {
 
+/// A path on this machine. Code that works on directories takes this type, so that
+/// "gs://bucket/a" is never taken for the local directory "a".
+class LocalPath {
+ public:
+  LocalPath() = default;  ///< empty: no path
+
+  /// A plain path or a file:// URL. Errors of parse_uri(); `unimplemented` (uri/not-local) for a
+  /// URL of another scheme.
+  static Result<LocalPath> parse(std::string_view text);
+
+  const std::string& text() const { return text_; }
+  operator const std::string&() const { return text_; }  // NOLINT: every local path is a text
+  /// `name` in this directory.
+  LocalPath below(std::string_view name) const;
+  /// "." for a plain name, "/" for "/".
+  LocalPath parent() const;
+  /// The last component.
+  std::string name() const;
+  bool operator==(const LocalPath&) const = default;
+
+ private:
+  friend struct Uri;
+  explicit LocalPath(std::string text);  ///< slashes at its end are dropped
+  std::string text_;
+};
+
 /// "gs://bucket/a/b" is {gs, bucket, a/b}; a plain path and "file:///a" are {file, "", /a}.
 struct Uri {
   std::string scheme;     ///< lower case; "file" for a plain path
@@ -18,6 +44,8 @@ struct Uri {
 
   /// A plain path for file, otherwise the URL.
   std::string to_string() const;
+  /// `unimplemented` (uri/not-local) unless the scheme is file.
+  Result<LocalPath> local() const;
   bool operator==(const Uri&) const = default;
 };
 

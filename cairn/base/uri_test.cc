@@ -140,6 +140,55 @@ TEST(Uri, KnowsWhichPathsStayBelow) {
   }
 }
 
+TEST(LocalPath, IsNeverAPlaceElsewhere) {
+  const struct {
+    const char* text;
+    const char* path;  // null: refused
+  } kTable[] = {
+      {"/a/b", "/a/b"},
+      {"a", "a"},
+      {"a/b///", "a/b"},
+      {"/", "/"},
+      {"///", "/"},
+      {".", "."},
+      {"file:///a", "/a"},
+      {"a:b", "a:b"},
+      {"gs://bucket/a", nullptr},
+      {"s3://b", nullptr},
+      {"memory://x/a", nullptr},
+  };
+  for (const auto& row : kTable) {
+    const auto path = LocalPath::parse(row.text);
+    ASSERT_EQ(path.has_value(), row.path != nullptr) << row.text;
+    if (path) {
+      EXPECT_EQ(path->text(), row.path);
+      continue;
+    }
+    EXPECT_EQ(path.error().reason(), "uri/not-local");
+    EXPECT_EQ(path.error().code(), Code::kUnimplemented);
+    EXPECT_NE(path.error().message().find(row.text), std::string::npos) << "it is named";
+  }
+  EXPECT_EQ(LocalPath::parse("").error().reason(), parse_uri("").error().reason());
+}
+
+TEST(LocalPath, LeadsUpAndDown) {
+  const struct {
+    const char* text;
+    const char* below;
+    const char* parent;
+    const char* name;
+  } kTable[] = {
+      {"/a/b", "/a/b/x", "/a", "b"}, {"/a", "/a/x", "/", "a"},    {"/", "/x", "/", ""},
+      {"a", "a/x", ".", "a"},        {"a/b/", "a/b/x", "a", "b"},
+  };
+  for (const auto& row : kTable) {
+    const LocalPath path = *LocalPath::parse(row.text);
+    EXPECT_EQ(path.below("x").text(), row.below);
+    EXPECT_EQ(path.parent().text(), row.parent);
+    EXPECT_EQ(path.name(), row.name) << row.text;
+  }
+}
+
 TEST(Uri, TakesGcsPathsApart) {
   EXPECT_TRUE(is_gcs_path("gs://bucket/a"));
   EXPECT_FALSE(is_gcs_path("/gs/bucket"));

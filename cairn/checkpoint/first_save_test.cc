@@ -116,7 +116,8 @@ TEST(FirstSave, GoesOnWhenItsDirectoryIsRemovedMeanwhile) {
           EXPECT_TRUE(saved) << when << ": " << saved.error().to_string();
         },
         [&](LossyFileSystem& under) {
-          remove_unused(under, system_clock(), kPlace).ignore_error("most of the time in use");
+          remove_unused(under, system_clock(), testing::local(kPlace))
+              .ignore_error("most of the time in use");
           if (!is_there(under)) ++removals;
         });
     Runtime reader({.file_system = &disk});

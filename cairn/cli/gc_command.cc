@@ -84,7 +84,7 @@ Json to_json(const GcArgs& args, const Collected& done) {
   for (const Verdict& verdict : done.verdicts) {
     const RunEntry& run = verdict.entry.run;
     checkpoints.emplace_back(Json::Object{{"name", run.name},
-                                          {"path", run.path},
+                                          {"path", run.path.text()},
                                           {"step", or_null(run.step)},
                                           {"bytes", verdict.entry.bytes},
                                           {"keep", verdict.keep},

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "cairn/base/human.h"
 #include "cairn/cli/commands.h"
@@ -23,6 +24,8 @@ struct Line {
   bool is_temporary = false;
   bool marked = false;
   bool pinned = false;
+  bool abandoned = false;
+  std::optional<std::uint64_t> number;
   std::string problem;
 
   std::string prefix_text() const {
@@ -33,9 +36,12 @@ struct Line {
 
   std::string remark() const {
     if (!problem.empty()) return problem;
-    if (!marked) return "no mark: never taken as the latest";
-    return fmt::format("{}{}{}", is_temporary ? "temporary" : "",
-                       is_temporary && pinned ? ", " : "", pinned ? "pinned" : "");
+    if (!marked) return "no mark with a step: not resumed from; load it by its path";
+    std::vector<std::string> words;
+    if (abandoned) words.push_back("abandoned: the run went back behind it");
+    if (is_temporary) words.push_back("temporary");
+    if (pinned) words.push_back("pinned");
+    return fmt::format("{}", fmt::join(words, ", "));
   }
 };
 
@@ -61,6 +67,8 @@ Line describe(const RunEntry& entry, Runtime& runtime) {
   line.is_temporary = entry.is_temporary;
   line.marked = entry.marked;
   line.pinned = entry.pinned;
+  line.abandoned = entry.abandoned;
+  if (entry.lineage) line.number = entry.lineage->number;
   line.problem = entry.problem;
   const auto opened = open_checkpoint(entry.path, runtime);
   if (opened) add_contents(*opened, line);
@@ -81,6 +89,8 @@ Json to_json(const Line& line) {
                       {"is_temporary", line.is_temporary},
                       {"marked", line.marked},
                       {"pinned", line.pinned},
+                      {"abandoned", line.abandoned},
+                      {"number", or_null(line.number)},
                       {"problem", text_or_null(line.problem)}};
 }
 

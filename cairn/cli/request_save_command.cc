@@ -22,7 +22,7 @@ std::string save_of(const RunEntry& entry, Runtime& runtime) {
   const auto snapshot = take_snapshot(runtime.file_system(), entry.path);
   if (snapshot && snapshot->record && !snapshot->record->committed.empty())
     return snapshot->record->committed.back();
-  return entry.path + " " + entry.timestamp;
+  return entry.path.text() + " " + entry.timestamp;
 }
 
 /// Saves that answer no request made now: committed, or on their way with what was there before.
@@ -72,8 +72,9 @@ Result<RunEntry> wait_for_answer(const RequestSaveArgs& args, const std::set<std
   }
 }
 
-/// Nobody lives who would see it.
-bool is_nobody_there(const std::string& run, Runtime& runtime) {
+/// No living job has saved into the run so far. One may train all the same: a job takes the run
+/// with its first save.
+bool is_unowned(const std::string& run, Runtime& runtime) {
   const auto owner = find_owner(run, runtime);
   return owner && (!*owner || !(*owner)->alive);
 }
@@ -85,8 +86,10 @@ int request_save_command(const RequestSaveArgs& args, const Terminal& terminal, 
   if (!earlier) return terminal.fail(earlier.error());
   if (const auto asked = request_save(args.path, args.reason, runtime); !asked)
     return terminal.fail(asked.error());
-  if (is_nobody_there(args.path, runtime))
-    terminal.note("note: no job owns the run now; the first that does will save");
+  if (is_unowned(args.path, runtime))
+    terminal.note(
+        "note: no running job has saved here yet, so none can be seen; the request waits for the "
+        "next step of any job that trains in this directory");
   Json answer = Json::Object{{"path", args.path}, {"reason", args.reason}};
   if (!args.wait) {
     if (terminal.json())
@@ -98,12 +101,12 @@ int request_save_command(const RequestSaveArgs& args, const Terminal& terminal, 
   const auto saved = wait_for_answer(args, *earlier, runtime);
   if (!saved) return terminal.fail(saved.error());
   if (terminal.json()) {
-    answer.set("checkpoint", saved->path);
+    answer.set("checkpoint", saved->path.text());
     answer.set("step", saved->step ? Json(*saved->step) : Json());
     answer.set("time", saved->timestamp);
     terminal.document(answer);
   } else {
-    terminal.line(fmt::format("{} is saved{}", saved->path,
+    terminal.line(fmt::format("{} is saved{}", saved->path.text(),
                               saved->step ? fmt::format(", step {}", *saved->step) : ""));
   }
   return kGood;

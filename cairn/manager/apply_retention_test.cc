@@ -29,9 +29,13 @@ using testing::TempDir;
 class Retaining : public ::testing::Test {
  protected:
   std::string save(int step, bool temporary = false) {
-    const std::string path = dir_ / ("run-" + std::to_string(step));
+    const std::string name = "run-" + std::to_string(step);
+    const std::string path = dir_ / name;
+    const auto number = static_cast<std::uint64_t>(step);
+    Mark mark = make_mark(step, temporary, runtime_.clock().wall());
+    mark.lineage = Lineage{.number = number, .history = {{0, number - 1}}, .name = name};
     SaveOptions options;
-    options.mark = dump_mark(make_mark(step, temporary, runtime_.clock().wall()));
+    options.mark = dump_mark(mark);
     const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {100, step}))}});
     must(save_tree(tree, path, options, runtime_, "model"));
     return path;
@@ -145,10 +149,11 @@ TEST_F(Retaining, LinksAndTheRunItselfStay) {
 TEST_F(Retaining, AnAttemptThatWasGivenUpIsCleanedWhenItsRanksAreGone) {
   save(1);
   storage::FileSystem& fs = runtime_.file_system();
-  auto attempt = must(Attempt::begin(fs, runtime_.clock(), dir_ / "run-2", {.ranks = 2}));
-  auto slow = must(
-      AttemptRank::join(fs, runtime_.clock(),
-                        {.dest = dir_ / "run-2", .attempt = attempt->id(), .rank = 1, .ranks = 2}));
+  auto attempt =
+      must(Attempt::begin(fs, runtime_.clock(), testing::local(dir_ / "run-2"), {.ranks = 2}));
+  auto slow = must(AttemptRank::join(
+      fs, runtime_.clock(),
+      {.dest = testing::local(dir_ / "run-2"), .attempt = attempt->id(), .rank = 1, .ranks = 2}));
   EXPECT_FALSE(slow->abandon(Error(Code::kResourceExhausted, "storage/no-space", "full")));
   attempt.reset();
   const auto kept = must(clean_leftovers(dir_.path(), {}, runtime_));

@@ -13,6 +13,7 @@
 #include "cairn/manager/ownership.h"
 #include "cairn/manager/removal.h"
 #include "cairn/manager/run/callback_save.h"
+#include "cairn/manager/run/run_branch.h"
 #include "cairn/manager/run/run_cleaner.h"
 #include "cairn/manager/run/run_loader.h"
 #include "cairn/manager/run/run_places.h"
@@ -42,14 +43,15 @@ Json mark_members(const Json& extras, const Json& metrics) {
 
 class RunCheckpointer final : public Checkpointer {
  public:
-  RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
+  RunCheckpointer(CheckpointerOptions options, LocalPath base, SavePolicy policy)
       : options_(std::move(options)),
         base_(std::move(base)),
         manager_(options_.manager),
         runtime_(*manager_->runtime()),
         decider_(options_, base_, std::move(policy), manager_),
         cleaner_(std::make_shared<RunCleaner>(base_, manager_->runtime())),
-        loader_(base_, manager_) {
+        branch_(base_, runtime_),
+        loader_(base_, manager_, branch_) {
     if (!options_.metrics_path.empty())
       metrics_ = MetricsFile::make(options_.metrics_path, base_, manager_->runtime());
   }
@@ -64,7 +66,7 @@ class RunCheckpointer final : public Checkpointer {
                         .metrics = options.metrics,
                         .mesh = options.mesh,
                         .callbacks = options.true_callbacks};
-    const std::string path = base_ + "/" + fmt::format("run-{}", step);
+    const std::string path = base_.below(fmt::format("run-{}", step));
     CAIRN_TRY_ASSIGN(
         auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
           if (!trees) return have_saved(path, saving);
@@ -175,13 +177,12 @@ class RunCheckpointer final : public Checkpointer {
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 
   // The first save makes this process the owner of the run; rank 0's word counts.
-  Result<void> own(std::int64_t step) {
+  Result<void> own() {
     if (is_owner_) return {};
     const auto taken = [&]() -> Result<std::string> {
       if (runtime_.rank() > 0) return std::string();
       const std::string& wanted = options_.run_id.empty() ? loader_.run_id() : options_.run_id;
       CAIRN_TRY_ASSIGN(owner_, RunOwner::take(base_, {wanted, options_.take_over}, runtime_));
-      notice_stale_run(step);
       return owner_->run_id();
     }();
     CAIRN_TRY_ASSIGN(run_id_, hear(taken, "own the run", *manager_));
@@ -189,17 +190,13 @@ class RunCheckpointer final : public Checkpointer {
     return {};
   }
 
-  void notice_stale_run(std::int64_t step) {
-    const auto entries = list_run(base_, runtime_);
-    if (!entries) return;
-    if (const auto sentence = describe_stale_run(*entries, owner_->run_id(), step))
-      runtime_.log(LogLevel::kWarning, "checkpointer/stale-run", *sentence);
-  }
-
-  Json mark_of(const Saving& saving) const {
+  // With its place in the run, if rank 0 owns that by now and `path` is of it.
+  Mark mark_of(const Saving& saving, const std::string& path) {
     Mark mark = make_mark(saving.step.value_or(-1), saving.is_temporary, runtime_.clock().wall());
     mark.extra = mark_members(saving.extras, saving.metrics);
-    return parse_json(dump_mark(mark)).value_or(Json());
+    if (owner_ && saving.step && is_of_run(base_, path))
+      mark.lineage = branch_.next(*saving.step, path.substr(base_.text().size() + 1), *owner_);
+    return mark;
   }
 
   static Result<SpecTree> wishes_of(const Tree& tree, const SaveCheckpointOptions& options) {
@@ -233,15 +230,15 @@ class RunCheckpointer final : public Checkpointer {
     CAIRN_TRY(check_object(saving.metrics, "metrics"));
     const std::int64_t step = saving.step.value_or(0);
     const bool of_run = is_of_run(base_, path);
-    if (of_run) CAIRN_TRY(own(step));
-    const Json mark = mark_of(saving);
+    if (of_run) CAIRN_TRY(own());
+    const Mark mark = mark_of(saving, path);
     how.extras = saving.extras;
-    how.metadata = mark;
+    how.metadata = to_json(mark);
     how.step = saving.step;
     how.run_id = of_run ? run_id_ : std::string();
-    how.mark = dump_json(mark, JsonStyle{.ascii = true, .python_spaces = true});
+    how.mark = dump_mark(mark);
     how.guard = of_run ? guard() : CommitGuard();
-    how.committed = after_commit(path, saving, mark);
+    how.committed = after_commit(path, saving, to_json(mark));
     CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how));
     decider_.saved(step);
     return handle;
@@ -290,8 +287,8 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<SaveHandle> have_saved(const std::string& path, const Saving& saving) {
-    CAIRN_TRY(own(*saving.step));
-    const Json mark = mark_of(saving);
+    CAIRN_TRY(own());
+    const Mark mark = mark_of(saving, path);
     CAIRN_TRY_ASSIGN(const bool marked, save_by_callbacks({.path = path,
                                                            .callbacks = saving.callbacks,
                                                            .mesh = saving.mesh,
@@ -301,17 +298,18 @@ class RunCheckpointer final : public Checkpointer {
     decider_.saved(*saving.step);
     if (marked) {
       CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
-                             mark)(SaveReport{}));
+                             to_json(mark))(SaveReport{}));
     }
     return SaveHandle::of_nothing(path);
   }
 
   const CheckpointerOptions options_;
-  const std::string base_;
+  const LocalPath base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
   StepDecider decider_;
   const std::shared_ptr<RunCleaner> cleaner_;
+  RunBranch branch_;  // rank 0's
   RunLoader loader_;
   std::shared_ptr<MetricsFile> metrics_;  // null: nobody wants any
   std::shared_ptr<RunOwner> owner_;       // rank 0's
@@ -323,7 +321,7 @@ class RunCheckpointer final : public Checkpointer {
 
 Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions options,
                                                          std::shared_ptr<Runtime> runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(options.base_path));
+  CAIRN_TRY_ASSIGN(LocalPath base, LocalPath::parse(options.base_path));
   CAIRN_TRY(check_rules(options.retention));
   if (!(options.agreement_share > 0)) {
     return Error(Code::kInvalidArgument, "checkpointer/agreement-share",
@@ -337,7 +335,7 @@ Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions opt
         std::make_shared<AsyncCheckpointManager>(AsyncManagerOptions{}, std::move(runtime));
   }
   return std::unique_ptr<Checkpointer>(
-      std::make_unique<RunCheckpointer>(std::move(options), uri.path, std::move(policy)));
+      std::make_unique<RunCheckpointer>(std::move(options), std::move(base), std::move(policy)));
 }
 
 Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step, const OneTree& tree,

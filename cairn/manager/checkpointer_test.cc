@@ -11,8 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "cairn/async/background.h"
+#include "cairn/manager/discovery.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
+#include "cairn/manager/retention.h"
 #include "cairn/manager/save_request.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
@@ -354,27 +356,18 @@ TEST_F(Run, NoticesThatTheStepMovedAndTheBytesDidNot) {
   EXPECT_EQ(logged("checkpointer/unchanged").size(), 1U);
 }
 
-TEST_F(Run, NoticesThatItStartsAgainInAnOldDirectory) {
-  {
-    auto old = make({.step_policies = {{.every = 10}}});
-    must(old->on_step(10, tree_of(1)));
-    must(old->wait_until_finished());
+TEST_F(Run, KeepsItsNameWhenItIsResumed) {
+  for (const std::int64_t step : {10, 20}) {
+    auto run = make({.step_policies = {{.every = 10}}});
+    must(run->load_checkpoint_if_any());
+    must(run->on_step(step, tree_of(step)));
+    must(run->wait_until_finished());
+    run.reset();
+    wait_for_background();  // until nobody here owns the run
   }
-  wait_for_background();  // until nobody here owns the run
-  {
-    auto resumed = make({.step_policies = {{.every = 10}}});
-    must(resumed->load_checkpoint());
-    must(resumed->on_step(20, tree_of(2)));
-    must(resumed->wait_until_finished());
-    EXPECT_TRUE(logged("checkpointer/stale-run").empty()) << "it went on with what it loaded";
-  }
-  wait_for_background();
   const auto entries = must(list_run(base_, *make_runtime()));
-  EXPECT_EQ(entries.at(0).run_id, entries.at(1).run_id) << "a run keeps its name";
-  auto again = make({.step_policies = {{.every = 10}}});
-  must(again->on_step(10, tree_of(3), {.force = true}));
-  must(again->wait_until_finished());
-  EXPECT_EQ(logged("checkpointer/stale-run").size(), 1U);
+  EXPECT_EQ(entries.at(0).run_id, entries.at(1).run_id);
+  EXPECT_TRUE(logged("checkpointer/rewound").empty()) << "it went on with what it loaded";
 }
 
 TEST_F(Run, CannotCommitOnceItWasTakenOver) {
@@ -483,6 +476,21 @@ TEST_F(Run, IsDecidedByRankZeroForAll) {
     must(run->wait_until_finished());
     EXPECT_EQ(difference(tree_of(2), must(run->load_checkpoint()).tree), "");
   });
+}
+
+TEST(CheckpointerOptions, APlaceElsewhereIsNoDirectoryHere) {
+  const auto shared = std::make_shared<Runtime>(RuntimeOptions{.threads = 1});
+  Runtime& runtime = *shared;
+  EXPECT_EQ(testing::reason(Checkpointer::make({.base_path = "gs://bucket/ckpts"}, shared)),
+            "uri/not-local");
+  for (const auto& reason : {testing::reason(list_run("s3://bucket/ckpts", runtime)),
+                             testing::reason(find_latest_checkpoint("s3://bucket/ckpts", runtime)),
+                             testing::reason(apply_retention("s3://bucket/ckpts", {}, runtime)),
+                             testing::reason(promote("s3://bucket/ckpts", runtime)),
+                             testing::reason(pin("s3://bucket/ckpts", "", runtime)),
+                             testing::reason(request_save("s3://bucket/ckpts", "", runtime)),
+                             testing::reason(RunOwner::take("s3://bucket/ckpts", {}, runtime))})
+    EXPECT_EQ(reason, "uri/not-local");
 }
 
 TEST(CheckpointerOptions, AreCheckedAtOnce) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/human.h"
 #include "cairn/base/json.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/attempt_files.h"
@@ -32,6 +33,7 @@ void read_mark(const std::string& text, RunEntry& entry) {
   if (const auto time = parse_timestamp(mark->timestamp)) entry.time = *time;
   entry.timestamp = std::move(mark->timestamp);
   entry.is_temporary = mark->is_temporary;
+  entry.lineage = std::move(mark->lineage);
   entry.extra = std::move(mark->extra);
 }
 
@@ -44,15 +46,11 @@ void take_place_by_mark(RunEntry& entry, Runtime& runtime) {
   if (entry.marked) read_mark(**text, entry);
 }
 
-std::string last_component(const std::string& path) {
-  return path.substr(path.find_last_of('/') + 1);
-}
-
 /// Nothing if the directory is no checkpoint at all.
-std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
+std::optional<RunEntry> look_at(const LocalPath& path, Runtime& runtime) {
   RunEntry entry;
   entry.path = path;
-  entry.name = last_component(path);
+  entry.name = path.name();
   const auto snapshot = take_snapshot(runtime.file_system(), path);
   if (!snapshot) {
     if (snapshot.error().code() == Code::kNotFound) return std::nullopt;
@@ -60,7 +58,7 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
     entry.problem = snapshot.error().to_string();
     return entry;
   }
-  const std::string index = path + "/" + std::string(kIndexName);
+  const std::string index = path.below(kIndexName);
   // A removal leaves a record without prefixes where others' files stay.
   const bool recorded = snapshot->record && !snapshot->record->prefixes.empty();
   const bool nothing = !recorded && !snapshot->mark && snapshot->attempts.empty();
@@ -69,8 +67,8 @@ std::optional<RunEntry> look_at(const std::string& path, Runtime& runtime) {
   entry.busy = std::ranges::any_of(snapshot->attempts, [](const AttemptView& attempt) {
     return attempt.state == AttemptState::kAlive;
   });
-  entry.pinned = static_cast<bool>(
-      runtime.file_system().stat(nullptr, path + "/" + std::string(kPinName), false));
+  entry.pinned =
+      static_cast<bool>(runtime.file_system().stat(nullptr, path.below(kPinName), false));
   if (recorded) {
     entry.ours = true;
     entry.step = snapshot->record->step;
@@ -92,11 +90,10 @@ void warn_of_other_run(const std::string& base, const RunEntry& latest, Runtime&
   if (!owner || !*owner || latest.run_id.empty()) return;
   const std::string& run_id = (*owner)->file.run_id;
   if (latest.run_id == run_id) return;
-  runtime.log(
-      LogLevel::kWarning, "discovery/other-run",
-      fmt::format("{} is the latest by its step, but run {} saved it, and the last job here "
-                  "was run {}: is that the one to resume?",
-                  latest.path, latest.run_id, run_id));
+  runtime.log(LogLevel::kWarning, "discovery/other-run",
+              fmt::format("{} is the latest, but run {} saved it, and the last job here "
+                          "was run {}: is that the one to resume?",
+                          latest.path.text(), latest.run_id, run_id));
 }
 
 bool is_there(const std::string& path, Runtime& runtime) {
@@ -108,14 +105,13 @@ struct Listing {
   bool some_went = false;  ///< while it was made: what came instead of them may not be in it
 };
 
-Result<Listing> list_once(const std::string& base, const storage::File& directory,
-                          Runtime& runtime) {
+Result<Listing> list_once(const LocalPath& base, const storage::File& directory, Runtime& runtime) {
   Listing listing;
   CAIRN_TRY_ASSIGN(const auto children, runtime.file_system().list(directory));
   if (auto self = look_at(base, runtime)) listing.entries.push_back(*std::move(self));
   for (const storage::DirEntry& child : children) {
     if (child.name.starts_with('.') || child.kind == storage::FileKind::kFile) continue;
-    const std::string path = base + "/" + child.name;
+    const LocalPath path = base.below(child.name);
     if (auto entry = look_at(path, runtime)) {
       listing.entries.push_back(*std::move(entry));
     } else if (!is_there(path, runtime)) {
@@ -125,9 +121,49 @@ Result<Listing> list_once(const std::string& base, const storage::File& director
   return listing;
 }
 
+/// When the run saved last at a step below another's: by step, in n log n.
+class LastSaves {
+ public:
+  explicit LastSaves(const std::vector<RunEntry>& entries) {
+    for (const RunEntry& entry : entries) {
+      if (entry.lineage && entry.marked && !entry.torn && entry.step && entry.time)
+        last_.emplace_back(*entry.step, *entry.time);
+    }
+    std::ranges::sort(last_);
+    for (std::size_t i = 1; i < last_.size(); ++i)
+      last_[i].second = std::max(last_[i].second, last_[i - 1].second);
+  }
+
+  /// Has the run saved at a lower step since then?
+  bool went_back_behind(std::int64_t step, Clock::Wall time) const {
+    const auto from = std::ranges::lower_bound(last_, step, {}, &Save::first);
+    return from != last_.begin() && std::prev(from)->second > time;
+  }
+
+ private:
+  using Save = std::pair<std::int64_t, Clock::Wall>;
+  std::vector<Save> last_;  // by step; with the latest instant up to there
+};
+
+void find_abandoned(std::vector<RunEntry>& entries) {
+  const Lineage* const latest = latest_branch(entries);
+  if (latest == nullptr) return;
+  const LastSaves saves(entries);
+  for (RunEntry& entry : entries) {
+    if (entry.lineage) {
+      entry.abandoned = !latest->includes(entry.lineage->number);
+    } else {
+      entry.abandoned =
+          entry.step && entry.time && saves.went_back_behind(*entry.step, *entry.time);
+    }
+  }
+}
+
 bool newer(const RunEntry& a, const RunEntry& b) {
   const auto rank = [](const RunEntry& entry) {
-    return std::tuple(entry.step.value_or(-1), entry.time.value_or(Clock::Wall::min()), entry.name);
+    return std::tuple(!entry.abandoned, entry.step.value_or(-1),
+                      entry.lineage ? entry.lineage->number : 0,
+                      entry.time.value_or(Clock::Wall::min()), entry.name);
   };
   return rank(a) > rank(b);
 }
@@ -135,19 +171,29 @@ bool newer(const RunEntry& a, const RunEntry& b) {
 }  // namespace
 
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(base));
   wait_for_saves(base, runtime.rank());
   storage::FileSystem& fs = runtime.file_system();
   CAIRN_TRY_ASSIGN(
       const auto directory,
-      fs.open(nullptr, uri.path,
+      fs.open(nullptr, local,
               {.access = storage::OpenOptions::Access::kDirectory, .follow_links = true}));
   for (int again = 0;; ++again) {
-    CAIRN_TRY_ASSIGN(Listing listing, list_once(uri.path, *directory, runtime));
+    CAIRN_TRY_ASSIGN(Listing listing, list_once(local, *directory, runtime));
     if (listing.some_went && again < kMostReopenings) continue;
+    find_abandoned(listing.entries);
     std::ranges::sort(listing.entries, newer);
     return std::move(listing.entries);
   }
+}
+
+const Lineage* latest_branch(const std::vector<RunEntry>& entries) {
+  const Lineage* latest = nullptr;
+  for (const RunEntry& entry : entries) {
+    if (!entry.lineage || !entry.marked || entry.torn) continue;
+    if (latest == nullptr || entry.lineage->number > latest->number) latest = &*entry.lineage;
+  }
+  return latest;
 }
 
 std::string find_problem(const RunEntry& entry, Runtime& runtime) {
@@ -192,24 +238,51 @@ struct Found {
   bool outdated = false;  ///< one that was listed was removed before it could be taken
 };
 
+/// A person who expects the highest step hears why it is another.
+void say_abandoned(const std::vector<RunEntry>& entries, const RunEntry& taken, Runtime& runtime) {
+  const auto later = std::ranges::find_if(entries, [&](const RunEntry& entry) {
+    return entry.marked && entry.abandoned && entry.step > taken.step;
+  });
+  if (later == entries.end()) return;
+  runtime.log(LogLevel::kWarning, "discovery/abandoned",
+              fmt::format("{} is the latest; {} has a higher step, but the run went back behind it "
+                          "and saved again. Load it by its path to go on from there",
+                          taken.path.text(), later->path.text()));
+}
+
+/// A job that starts from nothing beside checkpoints hears why it does not resume from them.
+void say_unmarked(const std::vector<RunEntry>& entries, const std::string& base, Runtime& runtime) {
+  std::vector<std::string> names;
+  for (const RunEntry& entry : entries) {
+    if (!entry.marked && !entry.torn) names.push_back(entry.name);
+  }
+  if (names.empty()) return;
+  runtime.log(LogLevel::kWarning, "discovery/unmarked",
+              fmt::format("{} has no checkpoint to resume from, but others that were saved without "
+                          "a step: {}. Load one by its path, or save with a step",
+                          base, format_names(names)));
+}
+
 Found find_in(const std::vector<RunEntry>& entries, const std::string& base,
               const std::optional<std::string>& older_than, Runtime& runtime) {
   auto from = entries.begin();
   if (older_than) {
-    from = std::ranges::find(entries, *older_than, &RunEntry::path);
+    from = std::ranges::find(entries, *older_than,
+                             [](const RunEntry& entry) { return entry.path.text(); });
     if (from != entries.end()) ++from;
   }
   for (const RunEntry& entry : std::ranges::subrange(from, entries.end())) {
-    if (!entry.marked) continue;
+    if (!entry.marked || entry.abandoned) continue;
     const std::string problem = find_problem(entry, runtime);
     if (problem.empty()) {
       warn_of_other_run(base, entry, runtime);
-      return Found{.path = entry.path};
+      say_abandoned(entries, entry, runtime);
+      return Found{.path = entry.path.text()};
     }
     const auto now = look_at(entry.path, runtime);
     if (!now || !now->marked) return Found{.path = {}, .outdated = true};
     runtime.log(LogLevel::kWarning, "discovery/skipped",
-                fmt::format("{} was skipped: {}", entry.path, problem));
+                fmt::format("{} was skipped: {}", entry.path.text(), problem));
   }
   return Found{};
 }
@@ -225,7 +298,9 @@ Result<std::optional<std::string>> find_latest_checkpoint(
       return std::move(entries).error();
     }
     Found found = find_in(*entries, base, older_than, runtime);
-    if (!found.outdated || again == kMostReopenings) return std::move(found.path);
+    if (found.outdated && again < kMostReopenings) continue;
+    if (!found.path && !older_than) say_unmarked(*entries, base, runtime);
+    return std::move(found.path);
   }
 }
 

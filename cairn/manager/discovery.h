@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoints of a run: which there are, in order of step, and which is the latest.
+// The checkpoints of a run: which there are, which are of a branch that the run left, and which is
+// the latest.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/checkpoint.h"
 #include "cairn/checkpoint/runtime.h"
+#include "cairn/manager/lineage.h"
 
 namespace cairn::inline manager {
 
 /// A directory that holds a mark (`metadata.json`), a record (`cairn.json`) or the reference
 /// system's index.
 struct RunEntry {
-  std::string path;
+  LocalPath path;
   std::string name;  ///< last component of the path
   std::optional<std::int64_t> step;
   std::string timestamp;            ///< as written; may be empty
@@ -26,14 +29,23 @@ struct RunEntry {
   bool busy = false;    ///< a writer that lives saves into it
   bool ours = false;    ///< has a record of ours: nothing without one is ever removed
   bool pinned = false;
+  /// Where it stands in the run; nothing: a job of Cairn did not save it as one of a run.
+  std::optional<Lineage> lineage;
+  /// The run went back behind it and saved again: it is listed last, and never taken as the latest.
+  /// By the numbers of saves; for one without a number, by its time: a later save of the run has a
+  /// lower step.
+  bool abandoned = false;
   std::string run_id;   ///< of the run that saved it; empty: not known
   Json extra;           ///< the other members of its mark: an object, or null
   std::string problem;  ///< why it cannot be used; empty: nothing was noticed
+
+  /// A job saved it as one of its run, under the name that it has: only such are ever removed.
+  bool is_of_run() const { return ours && lineage && lineage->name == name; }
 };
 
-/// The base and its direct children that are checkpoints, newest first: by step, then by instant,
-/// then by name. Damaged ones are listed with their problem. `not_found` if the base does not
-/// exist.
+/// The base and its direct children that are checkpoints, newest first: by step, then by number,
+/// instant and name; abandoned ones after all others. Damaged ones are listed with their problem.
+/// `not_found` if the base does not exist.
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
 
 /// Why the checkpoint cannot be taken after all: what was noticed, or what comes to light when it
@@ -45,10 +57,14 @@ std::string find_problem(const RunEntry& entry, Runtime& runtime);
 /// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
 
+/// The branch that the run saved last: of the highest number. Null: nothing has a number.
+const Lineage* latest_branch(const std::vector<RunEntry>& entries);
+
 /// Path of the newest marked checkpoint that opens and is whole, of those after `older_than` if
-/// that is given; nothing if there is none or the base does not exist. What was skipped is said
-/// through the log (discovery/skipped), and so is a latest one that another run saved than the one
-/// that owned the directory last (discovery/other-run).
+/// that is given; nothing if there is none or the base does not exist. Abandoned ones are never
+/// taken. The log names what was skipped (discovery/skipped, discovery/abandoned); where there is
+/// nothing to take, checkpoints without a mark (discovery/unmarked); and a latest one that another
+/// run saved than the one that owned the directory last (discovery/other-run).
 Result<std::optional<std::string>> find_latest_checkpoint(
     const std::string& base, Runtime& runtime,
     const std::optional<std::string>& older_than = std::nullopt);

@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/commit/commit.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/save.h"
+#include "cairn/manager/mark.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -199,6 +200,24 @@ TEST(Discovery, FollowsLinksToCheckpointsAndLooksPastWhatIsNone) {
   std::filesystem::create_symlink(dir / "nowhere", dir / "base/run-8");
   EXPECT_THAT(names(must(list_run(dir / "base", ear.runtime))), ElementsAre("run-7"));
   EXPECT_EQ(latest(dir / "base", ear.runtime), "run-7");
+}
+
+TEST(Discovery, NamesWhatItDoesNotResumeFrom) {
+  TempDir dir;
+  std::vector<std::string> log;
+  Runtime runtime({.threads = 1, .log = [&](const LogEntry& entry) {
+                     log.push_back(std::string(entry.event) + " " + entry.message);
+                   }});
+  const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
+  must(save_tree(tree, dir / "by-hand", {}, runtime));
+  EXPECT_EQ(must(find_latest_checkpoint(dir.path(), runtime)), std::nullopt);
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_THAT(log.front(), AllOf(HasSubstr("discovery/unmarked"), HasSubstr("by-hand")));
+  SaveOptions marked;
+  marked.mark = dump_mark(make_mark(3, false, runtime.clock().wall()));
+  must(save_tree(tree, dir / "3", marked, runtime));
+  EXPECT_EQ(must(find_latest_checkpoint(dir.path(), runtime)), dir / "3");
+  EXPECT_EQ(log.size(), 1U);
 }
 
 TEST(Discovery, ABaseThatIsEmptyOrNotThereHasNoLatest) {

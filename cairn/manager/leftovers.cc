@@ -72,7 +72,7 @@ Result<std::vector<Leftover>> find_temporaries(const std::string& base, Runtime&
 /// A mark over a save that did not finish would be believed once the attempt that tells otherwise
 /// is gone.
 Result<void> disarm_mark(const Directory& dest) {
-  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(dest.fs(), dest.path()));
+  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(dest.fs(), dest.local()));
   if (!now.torn || !now.mark) return {};
   CAIRN_TRY(dest.rename(std::string(kMarkName), std::string(kTornMarkName)));
   return dest.sync();

@@ -20,7 +20,7 @@ Error outside(const Directory& base, const std::string& path) {
 }
 
 Result<void> check_ours(const Directory& dest) {
-  CAIRN_TRY_ASSIGN(const Snapshot seen, take_snapshot(dest.fs(), dest.path()));
+  CAIRN_TRY_ASSIGN(const Snapshot seen, take_snapshot(dest.fs(), dest.local()));
   CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
   const bool record = seen.record && !seen.record->prefixes.empty();
   if (record || !attempts.empty()) return {};
@@ -35,22 +35,16 @@ Result<void> check_ours(const Directory& dest) {
 }  // namespace
 
 Result<Directory> open_run(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
-  return Directory::open(runtime.file_system(), uri.path, false);
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(base));
+  return Directory::open(runtime.file_system(), local, false);
 }
 
 Result<std::string> name_in_run(const Directory& base, const std::string& path) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  std::string plain = uri.path;
-  while (plain.size() > 1 && plain.back() == '/') plain.pop_back();
-  const std::size_t slash = plain.rfind('/');
-  std::string name = plain.substr(slash == std::string::npos ? 0 : slash + 1);
-  const std::string parent = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : plain.substr(0, slash);
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
+  std::string name = local.name();
   if (name.empty() || name.front() == '.') return outside(base, path);
   CAIRN_TRY_ASSIGN(const auto mine, base.stat("."));
-  const auto there = base.fs().stat(nullptr, parent, true);
+  const auto there = base.fs().stat(nullptr, local.parent(), true);
   if (!there || there->inode != mine.inode || there->device != mine.device)
     return outside(base, path);
   return name;

@@ -19,6 +19,8 @@ constexpr std::size_t kMaxPinBytes = 64 * kKiB;
 /// Where a new mark or pin is written; the name says whose it is, should it be left over.
 constexpr const char* kMarkAside = ".cairn-aside";
 
+constexpr const char* kLineageMember = "cairn";
+
 /// Python writes NaN and Infinity, which JSON does not have; a loss that became NaN must not hide a
 /// checkpoint.
 std::string with_null_for_nan(std::string_view text) {
@@ -50,11 +52,11 @@ Result<Json> parse_object(std::string_view text) {
 }
 
 bool is_known(std::string_view name) {
-  return name == "step" || name == "timestamp" || name == "is_temporary";
+  return name == "step" || name == "timestamp" || name == "is_temporary" || name == kLineageMember;
 }
 
 Result<Snapshot> snapshot_of(const Directory& dest) {
-  return take_snapshot(dest.fs(), dest.path());
+  return take_snapshot(dest.fs(), dest.local());
 }
 
 Error no_mark(const Directory& dest) {
@@ -91,8 +93,8 @@ Result<std::string> settled_mark(const Directory& dest) {
 }
 
 Result<Directory> open_at(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  return Directory::open(runtime.file_system(), uri.path, false);
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
+  return Directory::open(runtime.file_system(), local, false);
 }
 
 Result<bool> is_checkpoint(const Directory& dest) {
@@ -111,13 +113,14 @@ Result<Mark> parse_mark(std::string_view text) {
   if (timestamp != nullptr && timestamp->text() != nullptr) mark.timestamp = *timestamp->text();
   const Json* temporary = json.find("is_temporary");
   mark.is_temporary = temporary != nullptr && temporary->boolean().value_or(false);
+  if (const Json* lineage = json.find(kLineageMember)) mark.lineage = parse_lineage(*lineage);
   for (const auto& [name, value] : *json.object()) {
     if (!is_known(name)) mark.extra.set(name, value);
   }
   return mark;
 }
 
-std::string dump_mark(const Mark& mark) {
+Json to_json(const Mark& mark) {
   Json json{Json::Object{}};
   if (mark.step) json.set("step", *mark.step);
   if (!mark.timestamp.empty()) json.set("timestamp", mark.timestamp);
@@ -127,6 +130,12 @@ std::string dump_mark(const Mark& mark) {
       if (!is_known(name)) json.set(name, value);
     }
   }
+  return json;
+}
+
+std::string dump_mark(const Mark& mark) {
+  Json json = to_json(mark);
+  if (mark.lineage) json.set(kLineageMember, to_json(*mark.lineage));
   return dump_json(json, JsonStyle{.ascii = true, .python_spaces = true});
 }
 

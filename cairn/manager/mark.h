@@ -11,6 +11,7 @@
 #include "cairn/base/json.h"
 #include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/runtime.h"
+#include "cairn/manager/lineage.h"
 
 namespace cairn::inline manager {
 
@@ -20,14 +21,18 @@ struct Mark {
   std::optional<std::int64_t> step = {};
   std::string timestamp = {};  ///< ISO 8601; without a zone it is local time. Empty: none
   bool is_temporary = false;
+  std::optional<Lineage> lineage = {};
   Json extra = {};  ///< every other member, in order: an object, or null for none
 };
 
 /// Pure. Members of another type than expected count as absent. NaN and infinities, which Python
 /// writes, are read as null. `corrupt` (mark/bad-json) for what is no JSON object.
 Result<Mark> parse_mark(std::string_view text);
-/// As the reference system writes it: step, timestamp, is_temporary on one line; then the others.
+/// As the reference system writes it: step, timestamp, is_temporary on one line; then the others,
+/// and the lineage.
 std::string dump_mark(const Mark& mark);
+/// What users see of it: all but the lineage.
+Json to_json(const Mark& mark);
 /// A mark of this moment, with the time as the reference system writes it: local, without a zone.
 Mark make_mark(std::int64_t step, bool is_temporary, Clock::Wall now);
 

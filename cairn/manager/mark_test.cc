@@ -152,8 +152,8 @@ TEST(Promote, RefusesWhileSomebodySavesIntoIt) {
   TempDir dir;
   Runtime runtime;
   save(dir / "run-5", kTemporaryMark, runtime);
-  const auto attempt = must(Attempt::begin(runtime.file_system(), runtime.clock(), dir / "run-5",
-                                           {.prefixes = {"other"}}));
+  const auto attempt = must(Attempt::begin(runtime.file_system(), runtime.clock(),
+                                           testing::local(dir / "run-5"), {.prefixes = {"other"}}));
   const auto promoted = promote(dir / "run-5", runtime);
   ASSERT_EQ(reason(promoted), "mark/busy");
   EXPECT_THAT(promoted.error().message(), HasSubstr("process " + std::to_string(::getpid())));
@@ -169,7 +169,8 @@ TEST(Promote, TheRestOfAnAddedSaveDoesNotTearWhatIsPromoted) {
     Runtime runtime({.threads = 1, .file_system = &disk, .clock = &clock});
     save("/run/run-5", kTemporaryMark, runtime);
   }
-  auto attempt = must(Attempt::begin(disk, clock, "/run/run-5", {.prefixes = {"other"}}));
+  auto attempt =
+      must(Attempt::begin(disk, clock, testing::local("/run/run-5"), {.prefixes = {"other"}}));
   const auto left = disk.after_kill();
   Runtime runtime({.threads = 1, .file_system = left.get(), .clock = &clock});
   EXPECT_FALSE(must(list_run("/run", runtime)).at(0).torn);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/ownership.h"
 
+#include <algorithm>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -32,7 +33,7 @@ std::string describe(const OwnerFile& owner) {
 }
 
 /// A run directory may be reached through a link; only a new one is made.
-Result<Directory> open_base(storage::FileSystem& fs, const std::string& path) {
+Result<Directory> open_base(storage::FileSystem& fs, const LocalPath& path) {
   auto there = Directory::open(fs, path, false);
   if (there || there.error().code() != Code::kNotFound) return there;
   return Directory::open(fs, path, true);
@@ -92,6 +93,11 @@ class FileOwner final : public RunOwner {
   const std::string& run_id() const override { return claim_.file.run_id; }
   std::uint64_t epoch() const override { return claim_.file.epoch; }
 
+  std::uint64_t next_number(std::uint64_t known) override {
+    const MutexLock lock(mutex_);
+    return number_ = std::max(number_, known) + 1;
+  }
+
   Result<std::shared_ptr<void>> hold() override {
     CAIRN_TRY_ASSIGN(auto lock, DirectoryLock::acquire(base_, clock_, kLockTimeout, kRunLockName));
     CAIRN_TRY_ASSIGN(const auto now, read_owner(base_));
@@ -113,6 +119,8 @@ class FileOwner final : public RunOwner {
   const Owners::Key key_;
   Clock& clock_;
   Claim claim_;  // its lock says that we live
+  Mutex mutex_;
+  std::uint64_t number_ CAIRN_GUARDED_BY(mutex_) = 0;
 };
 
 /// REQUIRES: the run's lock is held.
@@ -181,8 +189,7 @@ Result<OwnerFile> parse_owner_file(std::string_view text) {
 }
 
 Result<std::optional<SeenOwner>> find_owner(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(base));
-  const auto directory = Directory::open(runtime.file_system(), uri.path, false);
+  const auto directory = open_run(base, runtime);
   if (!directory) {
     if (directory.error().code() == Code::kNotFound) return std::optional<SeenOwner>();
     return directory.error();
@@ -196,8 +203,8 @@ Result<std::optional<SeenOwner>> find_owner(const std::string& base, Runtime& ru
 Result<std::shared_ptr<RunOwner>> RunOwner::take(const std::string& path,
                                                  const OwnershipOptions& options,
                                                  Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  CAIRN_TRY_ASSIGN(const Directory base, open_base(runtime.file_system(), uri.path));
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
+  CAIRN_TRY_ASSIGN(const Directory base, open_base(runtime.file_system(), local));
   CAIRN_TRY_ASSIGN(const auto info, base.stat("."));
   const Owners::Key key(&runtime.file_system(), info.device, info.inode);
   Owners& owners = Owners::of_this_process();
@@ -223,18 +230,5 @@ CommitGuard RunOwner::guard() {
 }
 
 std::string new_run_id() { return new_id(); }
-
-std::optional<std::string> describe_stale_run(const std::vector<RunEntry>& entries,
-                                              std::string_view run_id, std::int64_t step) {
-  for (const RunEntry& entry : entries) {
-    const bool other = entry.marked && !entry.run_id.empty() && entry.run_id != run_id;
-    if (!other || entry.step.value_or(step) < step) continue;
-    return fmt::format(
-        "{} (step {}) was saved by another run ({}) than this one ({}): whoever resumes from the "
-        "latest checkpoint takes up that one; use another directory, or remove what is old",
-        entry.path, entry.step.value_or(step), entry.run_id, run_id);
-  }
-  return std::nullopt;
-}
 
 }  // namespace cairn::inline manager

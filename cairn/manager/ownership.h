@@ -17,7 +17,6 @@
 #include "cairn/base/json.h"
 #include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/runtime.h"
-#include "cairn/manager/discovery.h"
 
 namespace cairn::inline manager {
 
@@ -63,6 +62,9 @@ class RunOwner : public std::enable_shared_from_this<RunOwner> {
 
   virtual const std::string& run_id() const = 0;
   virtual std::uint64_t epoch() const = 0;
+  /// The next number of a save of the run (lineage.h): above all that this owner gave, and above
+  /// `known`.
+  virtual std::uint64_t next_number(std::uint64_t known) = 0;
   /// Locks the run and makes sure that it is still ours; let go with what is returned.
   /// `failed_precondition` (run/taken-over) with who took it, or run/owner-gone if somebody removed
   /// the file.
@@ -74,11 +76,5 @@ class RunOwner : public std::enable_shared_from_this<RunOwner> {
 
 /// A new run's name: 32 hex digits.
 std::string new_run_id();
-
-/// A sentence if another run than `run_id` wrote a checkpoint of this step or a later one, which
-/// discovery would take for the latest: a run that starts again in an old directory. Entries whose
-/// run is not known do not count.
-std::optional<std::string> describe_stale_run(const std::vector<RunEntry>& entries,
-                                              std::string_view run_id, std::int64_t step);
 
 }  // namespace cairn::inline manager

@@ -252,26 +252,7 @@ TEST(RunOwner, CutOffAnywhereTheNextOneTakesIt) {
   }
 }
 
-RunEntry entry(std::int64_t step, const std::string& run_id) {
-  RunEntry result;
-  result.path = "/r/run-" + std::to_string(step);
-  result.step = step;
-  result.run_id = run_id;
-  result.marked = true;
-  return result;
-}
-
-TEST(StaleRun, IsNoticedByALaterCheckpointOfAnotherRun) {
-  const std::vector<RunEntry> entries{entry(900, "old"), entry(200, "new"), entry(50, "older")};
-  const auto told = describe_stale_run(entries, "new", 300);
-  ASSERT_TRUE(told);
-  EXPECT_THAT(*told, AllOf(HasSubstr("/r/run-900"), HasSubstr("old"), HasSubstr("new")));
-  EXPECT_FALSE(describe_stale_run(entries, "new", 901));
-  EXPECT_FALSE(describe_stale_run({entry(900, "")}, "new", 0)) << "nobody knows whose it is";
-  EXPECT_FALSE(describe_stale_run({entry(900, "new")}, "new", 0));
-}
-
-TEST(StaleRun, DiscoverySaysSo) {
+TEST(StaleRun, DiscoveryNamesAnotherRun) {
   TempDir dir;
   std::vector<std::string> events;
   Runtime runtime(

@@ -46,7 +46,7 @@ bool is_temporary(const Snapshot& now) {
 Result<Removal> remove_locked(const Directory& base, const std::string& name, const Directory& dest,
                               const RemovalOptions& options, Clock& clock) {
   CAIRN_TRY(finish_all_decided(dest));
-  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(dest.fs(), dest.path()));
+  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(dest.fs(), dest.local()));
   CAIRN_TRY(check_not_pinned(dest));
   CAIRN_TRY(check_not_busy(dest, now));
   if (options.only_if_temporary && !is_temporary(now)) return Removal::kNotTemporary;
@@ -67,15 +67,6 @@ Result<Removal> remove_locked(const Directory& base, const std::string& name, co
   CAIRN_TRY(recover_locked(dest));
   CAIRN_TRY(take_out(dest, record, own.beside, clock));
   return Removal::kOthersStay;
-}
-
-/// Somebody else may be at it too; then it is gone as well.
-Result<void> remove_patiently(const Directory& base, const std::string& name) {
-  constexpr int kMostTries = 8;
-  for (int tries = 1;; ++tries) {
-    auto removed = base.remove_tree(name);
-    if (removed || removed.error().code() != Code::kNotFound || tries == kMostTries) return removed;
-  }
 }
 
 }  // namespace
@@ -104,8 +95,7 @@ Result<std::uint64_t> empty_trash(const std::string& base, Runtime& runtime) {
     if (!listed && listed.error().code() != Code::kNotFound) return std::move(listed).error();
     if (listed) dead = *std::move(listed);
   }
-  for (const storage::DirEntry& entry : dead)
-    CAIRN_TRY(remove_patiently(run, trash + "/" + entry.name));
+  for (const storage::DirEntry& entry : dead) CAIRN_TRY(run.remove_tree(trash + "/" + entry.name));
   CAIRN_TRY_ASSIGN(const auto lock,
                    DirectoryLock::acquire(run, runtime.clock(), std::chrono::seconds(60)));
   run.fs().remove_directory(run.handle(), trash).ignore_error("more may have come meanwhile");

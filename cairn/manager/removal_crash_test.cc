@@ -43,10 +43,13 @@ Tree tree_of(std::uint64_t seed) {
 
 Result<SaveReport> save(storage::FileSystem& fs, int step, bool temporary = false) {
   Machine machine(fs);
+  const std::string name = "run-" + std::to_string(step);
+  const auto number = static_cast<std::uint64_t>(step);
+  Mark mark = make_mark(step, temporary, machine.clock.wall());
+  mark.lineage = Lineage{.number = number, .history = {{0, number - 1}}, .name = name};
   SaveOptions options;
-  options.mark = dump_mark(make_mark(step, temporary, machine.clock.wall()));
-  return save_tree(tree_of(static_cast<std::uint64_t>(step)), "/run/run-" + std::to_string(step),
-                   options, machine.runtime, "model");
+  options.mark = dump_mark(mark);
+  return save_tree(tree_of(number), "/run/" + name, options, machine.runtime, "model");
 }
 
 void put_file(LossyFileSystem& fs, const std::string& path, const std::string& text) {
@@ -274,8 +277,10 @@ class CleaningCrash : public ::testing::Test {
     {
       Machine machine(base_);
       // Saves nobody will finish: into a new directory, and into one that is good.
-      torn_ = must(Attempt::begin(base_, clock_, "/run/run-4", {.prefixes = {"model"}}));
-      added_ = must(Attempt::begin(base_, clock_, "/run/run-2", {.prefixes = {"other"}}));
+      torn_ = must(
+          Attempt::begin(base_, clock_, testing::local("/run/run-4"), {.prefixes = {"model"}}));
+      added_ = must(
+          Attempt::begin(base_, clock_, testing::local("/run/run-2"), {.prefixes = {"other"}}));
       must(save(base_, 5));
       must(remove_checkpoint("/run", "/run/run-5", {}, machine.runtime));
     }

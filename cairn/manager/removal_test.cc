@@ -13,6 +13,7 @@
 #include "cairn/manager/discovery.h"
 #include "cairn/manager/mark.h"
 #include "cairn/testing/fixtures.h"
+#include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -128,8 +129,9 @@ TEST_F(Removing, RefusesAPinnedOneWithTheReason) {
 
 TEST_F(Removing, RefusesOneThatSomebodySavesInto) {
   save("run-1", 1);
-  const auto attempt = must(Attempt::begin(runtime_.file_system(), runtime_.clock(), dir_ / "run-1",
-                                           {.prefixes = {"other"}}));
+  const auto attempt =
+      must(Attempt::begin(runtime_.file_system(), runtime_.clock(), testing::local(dir_ / "run-1"),
+                          {.prefixes = {"other"}}));
   const auto removed = remove("run-1");
   ASSERT_EQ(reason(removed), "removal/busy");
   EXPECT_THAT(removed.error().message(), HasSubstr("process " + std::to_string(::getpid())));
@@ -213,12 +215,32 @@ TEST_F(Removing, ALinkInThePlaceOfAnEntryIsSomebodyElses) {
 
 TEST_F(Removing, WhatAWriterLeftBeforeItsFirstCommitIsOurs) {
   {
-    const auto attempt = must(Attempt::begin(runtime_.file_system(), runtime_.clock(),
-                                             dir_ / "run-1", {.prefixes = {"model"}}));
+    const auto attempt =
+        must(Attempt::begin(runtime_.file_system(), runtime_.clock(),
+                            testing::local(dir_ / "run-1"), {.prefixes = {"model"}}));
     files::copy(dir_ / "run-1", dir_ / "run-2", files::copy_options::recursive);
   }
   EXPECT_EQ(must(remove("run-2")), Removal::kRemoved);
   EXPECT_EQ(must(remove("run-1")), Removal::kRemoved) << "nothing but a lock";
+}
+
+/// Two empty one trash: before any operation of one, the other may have removed everything.
+TEST_F(Removing, TheTrashMayBeEmptiedTwiceAtOnce) {
+  bool happened = true;
+  for (std::size_t n = 0; happened; ++n) {
+    save("run-1", 1);
+    must(remove("run-1"));
+    happened = false;
+    const auto fs = testing::interpose(runtime_.file_system(), [&](std::size_t operation) {
+      if (operation != n) return;
+      happened = true;
+      files::remove_all(dir_ / ".cairn-trash");
+    });
+    Runtime other({.threads = 1, .file_system = fs.get()});
+    const auto emptied = empty_trash(dir_.path(), other);
+    EXPECT_TRUE(emptied) << "operation " << n << ": " << emptied.error().to_string();
+    EXPECT_FALSE(exists(".cairn-trash"));
+  }
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class Planner {
     bool latest_seen = false;
     for (Verdict& verdict : verdicts_) {
       const RunEntry& run = verdict.entry.run;
-      const bool latest = !latest_seen && is_good(run);
+      const bool latest = !latest_seen && is_good(run) && !run.abandoned;
       latest_seen = latest_seen || latest;
       if (latest) latest_name_ = run.name;
       protect(verdict, latest);
@@ -73,6 +73,8 @@ class Planner {
     if (run.torn) return say(verdict, true, "torn", run.problem);
     if (!run.ours) return say(verdict, true, "foreign", "cairn did not save it");
     if (!run.marked) return say(verdict, true, "unmarked", "it has no metadata.json");
+    if (!run.is_of_run())
+      return say(verdict, true, "foreign", "no job saved it as one of this run, under this name");
     if (!run.problem.empty()) return say(verdict, true, "damaged", run.problem);
   }
 
@@ -101,7 +103,10 @@ class Planner {
     keep_best();
     keep_last();
     keep_every();
-    for (Verdict* verdict : open_ones()) say(*verdict, false, "unwanted", "no rule keeps it");
+    for (Verdict* verdict : open_ones())
+      say(*verdict, false, "unwanted",
+          verdict->entry.run.abandoned ? "of an abandoned branch, and no rule keeps it"
+                                       : "no rule keeps it");
   }
 
   /// Those of the run's checkpoints that rules count, the protected ones included: newest first.
@@ -119,6 +124,7 @@ class Planner {
     if (!rules_.keep_last_n) return;
     std::int64_t rank = 0;
     for (Verdict* verdict : counted()) {
+      if (verdict->entry.run.abandoned) continue;
       if (rank++ >= *rules_.keep_last_n) return;
       if (verdict->reason.empty())
         say(*verdict, true, "keep-last", fmt::format("one of the last {}", *rules_.keep_last_n));

@@ -2,12 +2,15 @@
 // Which checkpoints of a run stay. The plan is a pure function; `removal.h` does what it says.
 //
 //  1. These stay whatever the rules say: the latest good one; pinned ones; those in which a save is
-//     under way; torn and damaged ones (clean_leftovers() looks after what is left of saves);
-//     foreign ones and those without a mark; links, and the run directory itself.
+//     under way; torn and damaged ones (clean_leftovers() looks after what is left of saves); those
+//     that no job saved as one of the run, and copies under another name; those without a mark;
+//     links, and the run directory itself.
 //  2. A temporary one that is not the latest good one has been replaced, and goes.
 //  3. Of the others, one stays if any keep rule wants it. Without a keep rule, all stay.
+//     Abandoned ones (discovery.h) are not among the last: keep_last_n counts the run's branch.
 //  4. While more bytes than `max_bytes` are left, or less space than `min_free_bytes` is free, more
-//     go: first those that best_k does not want, oldest first, then those, worst first.
+//     go: first those that best_k does not want, abandoned ones before others, oldest first; then
+//     those that it wants, worst first.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +26,7 @@ namespace cairn::inline manager {
 enum class MetricMode : std::uint8_t { kMin, kMax };
 
 struct RetentionRules {
-  std::optional<std::int64_t> keep_last_n = {};   ///< the newest permanent ones
+  std::optional<std::int64_t> keep_last_n = {};   ///< the newest permanent ones of its branch
   std::optional<std::int64_t> keep_every_n = {};  ///< whose step it divides
   /// The best by a number under `metrics` in their marks; of equals the newer. NaN is no number. If
   /// no checkpoint has the metric, the rule wants all of them: better too many than a wrong name.

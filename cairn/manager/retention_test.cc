@@ -23,7 +23,8 @@ RetentionEntry good(std::int64_t step) {
   RetentionEntry entry;
   entry.run.step = step;
   entry.run.name = "run-" + std::to_string(step);
-  entry.run.path = "/r/" + entry.run.name;
+  entry.run.path = testing::local("/r/" + entry.run.name);
+  entry.run.lineage = Lineage{.number = static_cast<std::uint64_t>(step), .name = entry.run.name};
   entry.run.marked = true;
   entry.run.ours = true;
   entry.bytes = 10;

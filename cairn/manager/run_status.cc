@@ -76,7 +76,7 @@ bool RunWatch::is_good(const RunEntry& entry) {
   return *good;
 }
 
-void RunWatch::add_saves(const std::string& path, RunStatus& status) const {
+void RunWatch::add_saves(const LocalPath& path, RunStatus& status) const {
   auto attempts = look_at_attempts(runtime_.file_system(), path);
   if (!attempts) return;
   bool busy = false;
@@ -85,7 +85,7 @@ void RunWatch::add_saves(const std::string& path, RunStatus& status) const {
     busy = busy || status.saves.back().in_flight();
   }
   // A save has trash of its own for moments.
-  const std::string trash = path + "/" + std::string(kTrashName);
+  const std::string trash = path.below(kTrashName);
   if (!busy && runtime_.file_system().stat(nullptr, trash, false)) ++status.leftovers;
 }
 
@@ -105,7 +105,7 @@ void RunWatch::add_rates(RunStatus& status) {
 }
 
 std::optional<std::uint64_t> RunWatch::count_bytes(const RunStatus& status) {
-  const auto run = Directory::open(runtime_.file_system(), status.path, false);
+  const auto run = open_run(base_, runtime_);
   const auto entries = run ? run->list() : run.error();
   if (!entries) return std::nullopt;
   std::uint64_t bytes = 0;
@@ -146,17 +146,17 @@ Result<RunStatus> RunWatch::look(Bytes bytes) {
   status.time = runtime_.clock().wall();
   status.owner = or_nothing(find_owner(base_, runtime_));
   status.request = or_nothing(find_request(base_, runtime_));
-  add_saves(run.path(), status);
+  add_saves(run.local(), status);
   for (const storage::DirEntry& child : children) {
     if (!child.name.starts_with('.') && child.kind != storage::FileKind::kFile)
-      add_saves(run.path_of(child.name), status);
+      add_saves(run.local().below(child.name), status);
   }
   add_rates(status);
   status.leftovers += static_cast<std::uint64_t>(std::ranges::count_if(status.saves, is_left_over));
   for (const RunEntry& entry : entries) {
     if (!entry.marked) continue;
     ++status.checkpoints;
-    if (!status.latest && is_good(entry)) status.latest = entry;
+    if (!status.latest && !entry.abandoned && is_good(entry)) status.latest = entry;
   }
   if (const auto space = run.fs().space(*run.handle())) {
     status.free_bytes = space->available;

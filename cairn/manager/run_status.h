@@ -71,7 +71,7 @@ class RunWatch {
 
   Known& known(const std::string& path);
   bool is_good(const RunEntry& entry);
-  void add_saves(const std::string& path, RunStatus& status) const;
+  void add_saves(const LocalPath& path, RunStatus& status) const;
   void add_rates(RunStatus& status);
   std::optional<std::uint64_t> count_bytes(const RunStatus& status);
 

@@ -41,9 +41,10 @@ class Status : public ::testing::Test {
   RunStatus look() { return must(look_at_run(dir_.path(), runtime_)); }
   /// A save by two ranks, of which rank 0 has come.
   void begin(const std::string& name) {
-    attempt_ = must(Attempt::begin(*fs_, clock_, dir_ / name, {.ranks = 2}));
+    attempt_ = must(Attempt::begin(*fs_, clock_, testing::local(dir_ / name), {.ranks = 2}));
     rank_ = must(AttemptRank::join(
-        *fs_, clock_, {.dest = dir_ / name, .attempt = attempt_->id(), .rank = 0, .ranks = 2}));
+        *fs_, clock_,
+        {.dest = testing::local(dir_ / name), .attempt = attempt_->id(), .rank = 0, .ranks = 2}));
   }
 
   testing::TempDir dir_;
@@ -76,7 +77,7 @@ TEST_F(Status, TheLatestIsTheNewestGoodOne) {
   ASSERT_TRUE(files::remove(dir_ / "run-30/w/0.0"));
   const RunStatus status = look();
   EXPECT_EQ(status.latest->step, 20);
-  EXPECT_EQ(status.latest->path, dir_ / "run-20");
+  EXPECT_EQ(status.latest->path.text(), dir_ / "run-20");
   EXPECT_EQ(status.checkpoints, 3u);
 }
 
@@ -172,7 +173,7 @@ TEST(StatusOfARun, IsFoundWithoutChangingAnything) {
   Runtime runtime({.threads = 1, .file_system = &disk, .clock = &clock});
   must(disk.make_directory(nullptr, "/run"));
   save_step("/run", 1, runtime);
-  const auto attempt = must(Attempt::begin(disk, clock, "/run/run-2", {}));
+  const auto attempt = must(Attempt::begin(disk, clock, testing::local("/run/run-2"), {}));
   const std::size_t before = disk.operations().size();
   EXPECT_EQ(must(look_at_run("/run", runtime)).saves.size(), 1u);
   const auto operations = disk.operations();

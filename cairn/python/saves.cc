@@ -10,6 +10,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/format/codec_spec.h"
+#include "cairn/manager/mark.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
@@ -67,6 +68,8 @@ SaveOptions options_of(const SaveCall& call) {
 SaveHandle begin_save(const SaveCall& call) {
   AsyncSaveOptions options{.save = options_of(call), .committed = after_commit(call.committed)};
   const auto where = runtime();
+  // A directory of saves with steps can be listed and resumed as a run.
+  if (call.step) options.save.mark = dump_mark(make_mark(*call.step, false, where->clock().wall()));
   const bool indexed = call.write_index && call.layout == kZarr2Layout;
   auto given = give(call.trees, {.alone = where->ranks() == 1,
                                  .structured = indexed && where->rank() == 0,

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/base/result.h"
+#include "cairn/base/uri.h"
 
 namespace cairn::testing {
 
@@ -22,6 +23,9 @@ T must(Result<T> result) {
 inline void must(const Result<void>& result) {
   EXPECT_TRUE(result) << result.error().reason() << ": " << result.error().to_string();
 }
+
+/// A path that is local for certain.
+inline LocalPath local(const std::string& path) { return must(LocalPath::parse(path)); }
 
 /// The reason of the error; "none" for a success.
 template <typename T>

@@ -26,10 +26,10 @@ class Done:
 def cairn(command):
     """cairn("show", path, status=0): runs the command and checks how it ended."""
 
-    def run(*words, status=0, **environment):
+    def run(*words, status=0, cwd=None, **environment):
         clean = {name: value for name, value in os.environ.items() if name != "NO_COLOR"}
         done = subprocess.run([str(command), *map(str, words)], env=clean | environment,
-                              capture_output=True)
+                              cwd=cwd, capture_output=True)
         out = done.stdout.decode(errors="replace")
         error = done.stderr.decode()
         assert done.returncode == status, f"{words}: {done.returncode}\n{out}\n{error}"

@@ -60,12 +60,26 @@ def test_a_request_waits_for_a_job(cairn, command, tmp_path):
     run.mkdir()
     done = cairn("request-save", run, "--reason", "now")
     assert done.out == f"{run}: a save is asked for\n"
-    assert "no job owns the run" in done.error
+    assert "no running job has saved here yet" in done.error
     assert json.loads((run / ".cairn-request.json").read_text())["reason"] == "now"
     assert "a save is asked for: now" in cairn("watch", run, "--once").out
     late = cairn("request-save", run, "--wait", "--timeout", "0.01", "--json", status=3)
     assert late.document["error"]["reason"] == "request/not-taken"
     assert (run / ".cairn-request.json").exists()
+
+
+def test_a_job_that_has_not_saved_yet_takes_the_request(cairn, command, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    job = Trainer(command.parent, run)
+    assert job.step() == "went on"
+    done = cairn("request-save", run)
+    assert "waits for the next step of any job" in done.error
+    while job.step() != "saved":
+        pass
+    assert not (run / ".cairn-request.json").exists()
+    assert cairn("request-save", run).error == ""
+    job.end()
 
 
 def test_what_was_saved_before_is_no_answer(cairn, tmp_path, originals):

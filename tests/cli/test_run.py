@@ -12,7 +12,8 @@ ATTEMPT = {"attempt": "0123456789abcdef" * 2, "host": "h", "process": 1, "boot_i
 
 
 def mark(path, step, **members):
-    text = {"step": step, "timestamp": "2026-01-02T03:04:05", "is_temporary": False} | members
+    text = {"step": step, "timestamp": "2026-01-02T03:04:05", "is_temporary": False,
+            "cairn": {"name": path.name, "number": step, "history": [[0, step - 1]]}} | members
     (path / "metadata.json").write_text(json.dumps(text))
 
 
@@ -143,8 +144,10 @@ def test_a_promoted_checkpoint_is_kept(cairn, run):
         mark(run / f"run-{step}", step, is_temporary=True, mine=[1])
     assert cairn("promote", run / "run-300").out == f"{run}/run-300 is permanent now\n"
     assert cairn("promote", run / "run-300", "--json").document["promoted"] is False
-    assert json.loads((run / "run-300/metadata.json").read_text()) == {
-        "step": 300, "timestamp": "2026-01-02T03:04:05", "is_temporary": False, "mine": [1]}
+    promoted = json.loads((run / "run-300/metadata.json").read_text())
+    assert promoted == {"step": 300, "timestamp": "2026-01-02T03:04:05", "is_temporary": False,
+                        "mine": [1], "cairn": promoted["cairn"]}
+    assert promoted["cairn"]["number"] == 300
     cairn("gc", run)
     assert names(run) == ["run-100", "run-200", "run-300", "run-500"]
 
@@ -170,3 +173,35 @@ def test_a_pinned_checkpoint_is_kept_until_it_is_unpinned(cairn, run):
 
 def test_pin_refuses_what_is_no_checkpoint(cairn, tmp_path):
     assert "[pin/not-a-checkpoint]" in cairn("pin", tmp_path, status=3).error
+
+
+@pytest.mark.parametrize("verb", [("gc", "--keep-last", 1), ("ls",), ("promote",), ("pin",),
+                                  ("unpin",), ("watch", "--once"), ("request-save",),
+                                  ("show",), ("verify",)])
+def test_a_place_elsewhere_is_no_directory_here(cairn, command, run, verb):
+    """gs://bucket/run must not lead to the directory run beside the program."""
+    done = cairn(verb[0], "gs://bucket/run", *verb[1:], status=3, cwd=run.parent)
+    assert "gs://bucket/run" in done.error and "mounted file system" in done.error
+    assert len(names(run)) == 5
+    assert not list(run.rglob(".cairn-pin")) and not (run / ".cairn-request.json").exists()
+
+
+def test_ls_shows_what_the_run_went_back_behind(cairn, run):
+    mark(run / "run-200", 200, cairn={"name": "run-200", "number": 501, "history": [[0, 100]]})
+    listed = cairn("ls", run, "--json").document["checkpoints"]
+    assert [(c["step"], c["abandoned"]) for c in listed] == [
+        (200, False), (100, False), (500, True), (400, True), (300, True)]
+    lines = cairn("ls", run).out.splitlines()
+    assert "abandoned" not in lines[2] and "abandoned" in lines[3]
+    shown = cairn("show", run)
+    assert "run-200" in shown.error and "run-500 has a higher step" in shown.error
+    document = cairn("gc", run, "--keep-last", 2, "--json").document
+    assert tell(document) == {200: "+latest", 100: "+keep-last", 500: "-unwanted", 400: "-unwanted",
+                              300: "-unwanted"}  # fmt: skip
+
+
+def test_gc_leaves_copies_and_saves_by_hand(cairn, run):
+    shutil.copytree(run / "run-100", run / "best-model")
+    mark(run / "run-200", 200, cairn=None)
+    cairn("gc", run, "--keep-last", 1)
+    assert names(run) == ["best-model", "run-200", "run-500"]

@@ -456,3 +456,33 @@ def test_a_thread_goes_on_while_a_save_is_held_in_the_store(tmp_path):
     thread.join()
     assert len(seen) == 200_000
     assert cairn.load(tmp_path / "c")["w"].all()
+
+
+def test_saves_with_steps_are_a_run(tmp_path, caplog):
+    for step in (900, 1000):
+        cairn.save({"w": np.full(3, step)}, tmp_path / str(step), step=step)
+    assert [entry["step"] for entry in cairn.ls(tmp_path)] == [1000, 900]
+    from cairn.serialization import Checkpointer
+    run = Checkpointer(tmp_path, None, [])
+    tree, about = run.load_checkpoint_if_any(None)
+    assert tree["w"][0] == 1000 and about["step"] == 1000
+    assert "discovery" not in caplog.text
+
+
+def test_saves_without_a_step_are_named_when_nothing_is_resumed(tmp_path, caplog):
+    cairn.save({"w": np.ones(3)}, tmp_path / "mine")
+    from cairn.serialization import Checkpointer
+    assert Checkpointer(tmp_path, None, []).load_checkpoint_if_any(None) is None
+    assert "saved without a step: mine" in caplog.text
+
+
+def test_a_place_elsewhere_is_no_directory_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cairn.save({"w": np.ones(3)}, "ckpts/1", step=1)
+    for ask in (cairn.ls, cairn.load, cairn.verify, lambda at: cairn.save({"w": 1}, at)):
+        with pytest.raises(NotImplementedError, match="gs://"):
+            ask("gs://bucket/ckpts")
+    from cairn.serialization import Checkpointer
+    with pytest.raises(NotImplementedError, match="gs://"):
+        Checkpointer("gs://bucket/ckpts", None, []).save_checkpoint({"w": 1}, "run-1", step=1)
+    assert [entry["name"] for entry in cairn.ls("ckpts")] == ["1"]

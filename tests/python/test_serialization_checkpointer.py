@@ -172,7 +172,9 @@ def test_on_step_with_a_tree(tmp_path, line):
     for (name, mesh, about), is_main in told:
         assert mesh is line and not is_main
         assert about["loss"] == 1.5 and about["bad"] is None and about["step"] in (5, 10)
-        assert json.loads((base / name / "metadata.json").read_text()) == about
+        mark = json.loads((base / name / "metadata.json").read_text())
+        assert mark.pop("cairn")["name"] == name
+        assert mark == about
     for step in (5, 10):
         state, about = run.load_checkpoint(None, path=base / f"run-{step}", discover_latest=False)
         assert (state["w"] == step).all()
@@ -403,7 +405,7 @@ def test_keys_containers_and_callbacks_of_load_pytree(tmp_path, line):
 def test_discovery(tmp_path):
     assert find_latest_checkpoint(str(tmp_path / "no")) is None
     run = Checkpointer(tmp_path, None, [])
-    for step in (3, 20, 4):
+    for step in (3, 4, 20):
         run.save_checkpoint({"w": np.full(2, step)}, f"run-{step}", step=step)
     assert find_latest_checkpoint(f"file://{tmp_path}") == f"file://{tmp_path}/run-20"
     (tmp_path / "run-20" / "w" / "0").unlink()
@@ -447,3 +449,22 @@ def test_a_template_says_how_arrays_lie_on_a_mesh_of_several_axes(tmp_path):
         assert loaded["count"].sharding.mesh == mesh
     plain, _ = run.load_checkpoint(mesh, template={"w": np.ones((4, 4), np.float32)})
     assert plain["w"].sharding.spec == PartitionSpec("x", "y")
+
+
+def test_a_run_that_went_back_resumes_from_its_new_branch(tmp_path, caplog):
+    def started():
+        return Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+
+    def save(run, step):
+        run.on_step(None, {"w": np.full(2, step)}, step=step)
+        run.wait_until_finished()
+
+    run = started()
+    for step in range(1, 11):
+        save(run, step)
+    assert run.load_checkpoint(None, path=str(tmp_path / "run-5"))[0]["w"][0] == 5
+    save(run, 6)
+    assert "abandoned branch" in caplog.text and "run-10" in caplog.text
+    assert started().load_checkpoint_if_any(None)[0]["w"][0] == 6
+    assert find_latest_checkpoint(tmp_path) == str(tmp_path / "run-6")
+    assert [entry["step"] for entry in cairn.ls(tmp_path) if entry["abandoned"]] == [10, 9, 8, 7]

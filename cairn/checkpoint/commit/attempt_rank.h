@@ -20,6 +20,7 @@
 #include <string_view>
 
 #include "cairn/async/deadline.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/rank_report.h"
 #include "cairn/storage/local/file_system.h"
 #include "cairn/storage/store.h"
@@ -30,7 +31,7 @@ namespace cairn::inline checkpoint {
 class AttemptRank {
  public:
   struct Options {
-    std::string dest;
+    LocalPath dest;
     std::string attempt;  ///< its id
     int rank = 0;
     int ranks = 1;

@@ -28,12 +28,13 @@ class Job {
       file_systems_.push_back(
           testing::interpose(storage::posix_file_system(), [&count](std::size_t) { ++count; }));
     }
-    attempt_ = must(Attempt::begin(*file_systems_[0], clock_, dir_ / "c", {.ranks = ranks}));
+    attempt_ = must(
+        Attempt::begin(*file_systems_[0], clock_, testing::local(dir_ / "c"), {.ranks = ranks}));
   }
 
   AttemptRank& join(std::size_t rank) {
     all_[rank] = must(AttemptRank::join(*file_systems_[rank], clock_,
-                                        {.dest = dir_ / "c",
+                                        {.dest = testing::local(dir_ / "c"),
                                          .attempt = attempt_->id(),
                                          .rank = static_cast<int>(rank),
                                          .ranks = static_cast<int>(all_.size())}));
@@ -140,9 +141,9 @@ TEST(AttemptRank, WhoWaitsForRankZeroAsksForNoReportButItsOwn) {
 TEST(AttemptRank, AnAbandonmentForWantOfSpaceDoesNotTouchWhatIsDecided) {
   testing::LossyFileSystem disk;
   testing::ManualClock clock;
-  const auto attempt = must(Attempt::begin(disk, clock, "/c", {.ranks = 2}));
-  const auto me =
-      must(AttemptRank::join(disk, clock, {.dest = "/c", .attempt = attempt->id(), .ranks = 2}));
+  const auto attempt = must(Attempt::begin(disk, clock, testing::local("/c"), {.ranks = 2}));
+  const auto me = must(AttemptRank::join(
+      disk, clock, {.dest = testing::local("/c"), .attempt = attempt->id(), .ranks = 2}));
   must(me->data().put("x", as_bytes("data")));
   Outcome outcome;
   outcome.commit = true;
@@ -159,24 +160,28 @@ TEST(AttemptRank, AnAbandonedAttemptTearsNothingAndStaysWhileARankLivesInIt) {
   testing::TempDir dir;
   testing::ManualClock clock;
   storage::FileSystem& fs = storage::posix_file_system();
-  auto attempt = must(Attempt::begin(fs, clock, dir.path(), {.ranks = 2}));
+  auto attempt = must(Attempt::begin(fs, clock, testing::local(dir.path()), {.ranks = 2}));
   const std::string id = attempt->id();
-  auto slow = must(
-      AttemptRank::join(fs, clock, {.dest = dir.path(), .attempt = id, .rank = 1, .ranks = 2}));
+  auto slow = must(AttemptRank::join(
+      fs, clock, {.dest = testing::local(dir.path()), .attempt = id, .rank = 1, .ranks = 2}));
   const Error full = Error(Code::kResourceExhausted, "storage/no-space", "full").in("rank 0");
-  EXPECT_FALSE(must(AttemptRank::join(fs, clock, {.dest = dir.path(), .attempt = id, .ranks = 2}))
+  EXPECT_FALSE(must(AttemptRank::join(
+                        fs, clock, {.dest = testing::local(dir.path()), .attempt = id, .ranks = 2}))
                    ->abandon(full));
-  EXPECT_TRUE(must(recover(fs, clock, dir.path())).removed.empty()) << "its writer lives";
+  EXPECT_TRUE(must(recover(fs, clock, testing::local(dir.path()))).removed.empty())
+      << "its writer lives";
   attempt.reset();
-  const Snapshot left = must(take_snapshot(fs, dir.path()));
+  const Snapshot left = must(take_snapshot(fs, testing::local(dir.path())));
   EXPECT_FALSE(left.torn);
   EXPECT_TRUE(left.attempts.empty());
-  EXPECT_TRUE(must(recover(fs, clock, dir.path())).removed.empty()) << "rank 1 lives";
+  EXPECT_TRUE(must(recover(fs, clock, testing::local(dir.path()))).removed.empty())
+      << "rank 1 lives";
   const auto outcome = slow->wait_outcome(Deadline::in(std::chrono::minutes(1), clock));
   ASSERT_FALSE(outcome);
   EXPECT_EQ(outcome.error().to_string(), "rank 0: full");
   slow.reset();
-  EXPECT_EQ(must(recover(fs, clock, dir.path())).removed, std::vector<std::string>{id});
+  EXPECT_EQ(must(recover(fs, clock, testing::local(dir.path()))).removed,
+            std::vector<std::string>{id});
 }
 
 TEST(AttemptRank, LooksAfterManyInTurnAndFindsTheOneThatDied) {

@@ -327,7 +327,7 @@ using LockedDirectory = std::pair<Directory, DirectoryLock>;
 
 /// The directory, made if it is not there, and its lock. One that somebody removes meanwhile is
 /// made again.
-Result<LockedDirectory> open_locked(storage::FileSystem& fs, Clock& clock, const std::string& path,
+Result<LockedDirectory> open_locked(storage::FileSystem& fs, Clock& clock, const LocalPath& path,
                                     std::chrono::nanoseconds timeout) {
   for (int tries = 1;; ++tries) {
     const auto locked = [&]() -> Result<LockedDirectory> {
@@ -343,7 +343,7 @@ Result<LockedDirectory> open_locked(storage::FileSystem& fs, Clock& clock, const
 }  // namespace
 
 Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& clock,
-                                                const std::string& path,
+                                                const LocalPath& path,
                                                 const AttemptOptions& options) {
   CAIRN_TRY(check_prefixes(options.prefixes));
   CAIRN_TRY_ASSIGN(const auto place, open_locked(fs, clock, path, options.lock_timeout));
@@ -374,7 +374,7 @@ Result<std::unique_ptr<Attempt>> Attempt::begin(storage::FileSystem& fs, Clock& 
   return std::unique_ptr<Attempt>(std::move(attempt));
 }
 
-Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const std::string& path) {
+Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const LocalPath& path) {
   CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, clock, std::chrono::seconds(60)));
   return recover_locked(dest);

@@ -28,6 +28,7 @@
 
 #include "cairn/base/clock.h"
 #include "cairn/base/json.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/commit_guard.h"
 #include "cairn/checkpoint/record.h"
 #include "cairn/storage/local/file_system.h"
@@ -69,7 +70,7 @@ class Attempt {
   /// stands where a prefix would go), `failed_precondition` (commit/symlink: a link stands there),
   /// `invalid_argument` (prefix/nested).
   static Result<std::unique_ptr<Attempt>> begin(storage::FileSystem& fs, Clock& clock,
-                                                const std::string& dest,
+                                                const LocalPath& dest,
                                                 const AttemptOptions& options);
   virtual ~Attempt() = default;
 
@@ -89,6 +90,6 @@ struct RecoveryReport {
   std::vector<std::string> finished;
   std::vector<std::string> removed;
 };
-Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const std::string& dest);
+Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const LocalPath& dest);
 
 }  // namespace cairn::inline checkpoint

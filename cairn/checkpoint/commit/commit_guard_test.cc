@@ -21,7 +21,7 @@ using testing::TempDir;
 Tree a_tree() { return Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}}); }
 
 bool can_be_locked(const std::string& path) {
-  const auto directory = Directory::open(storage::posix_file_system(), path, false);
+  const auto directory = Directory::open(storage::posix_file_system(), testing::local(path), false);
   return directory &&
          DirectoryLock::acquire(*directory, system_clock(), std::chrono::nanoseconds(0));
 }

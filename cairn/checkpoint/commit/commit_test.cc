@@ -18,6 +18,7 @@
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
+#include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -197,17 +198,18 @@ TEST_P(Crash, RecoveryInterruptedTwiceStillEnds) {
     const bool reported = save_seed(*torn, GetParam(), 2).has_value();
     const auto first = torn->after_power_cut();
     const auto whole = first->after_power_cut();
-    ASSERT_TRUE(recover(*whole, system_clock(), "/run/c"));
+    ASSERT_TRUE(recover(*whole, system_clock(), testing::local("/run/c")));
     const Operations recovery = whole->operations();
     // Every operation of it, although not after every cut.
     for (std::size_t m = n % 3; m <= recovery.size(); m += 3) {
       if (!is_worth_a_crash(recovery, m)) continue;
       const auto second = first->after_power_cut();
       second->crash_after(m);
-      recover(*second, system_clock(), "/run/c").ignore_error("it is interrupted");
+      recover(*second, system_clock(), testing::local("/run/c")).ignore_error("it is interrupted");
       const auto third = second->after_power_cut(m + 1);
       third->crash_after((7 * m + n) % recovery.size());
-      recover(*third, system_clock(), "/run/c").ignore_error("it is interrupted too");
+      recover(*third, system_clock(), testing::local("/run/c"))
+          .ignore_error("it is interrupted too");
       check_survivor(*third->after_power_cut(), reported,
                      "cut at " + std::to_string(n) + ", recovery at " + std::to_string(m));
       if (HasFailure()) return;

@@ -24,29 +24,20 @@ constexpr OpenOptions kDirectory{.access = OpenOptions::Access::kDirectory};
 
 bool is_missing(const Error& error) { return error.code() == Code::kNotFound; }
 
-std::string without_trailing_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 }  // namespace
 
-Result<MadePath> make_path(FileSystem& fs, const std::string& given) {
-  const std::string path = without_trailing_slash(given);
+Result<MadePath> make_path(FileSystem& fs, const LocalPath& path) {
   const auto info = fs.stat(nullptr, path, true);
   if (info) return MadePath();
   if (!is_missing(info.error())) return info.error();
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == std::string::npos ? "."
-                             : slash == 0               ? "/"
-                                                        : path.substr(0, slash);
+  const LocalPath parent = path.parent();
   MadePath made;
   if (parent != path) {
     CAIRN_TRY_ASSIGN(made, make_path(fs, parent));
   }
   const auto last = fs.make_directory(nullptr, path);
   if (!last && last.error().code() != Code::kAlreadyExists) return last.error();
-  made.changed.push_back(parent);
+  made.changed.push_back(parent.text());
   made.is_new = last.has_value();
   return made;
 }
@@ -66,8 +57,7 @@ std::string parent_name(const std::string& name) {
   return slash == std::string::npos ? "." : name.substr(0, slash);
 }
 
-Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool create) {
-  const std::string path = without_trailing_slash(given);
+Result<Directory> Directory::open(FileSystem& fs, const LocalPath& path, bool create) {
   if (create) {
     CAIRN_TRY_ASSIGN(const auto made, make_path(fs, path));
     CAIRN_TRY(sync_path(fs, made.changed));
@@ -81,7 +71,7 @@ Result<Directory> Directory::open(FileSystem& fs, const std::string& given, bool
 
 Result<Directory> Directory::open_below(const std::string& name) const {
   CAIRN_TRY_ASSIGN(std::shared_ptr<File> handle, fs_->open(handle_.get(), name, kDirectory));
-  return Directory(*fs_, path_of(name), std::move(handle));
+  return Directory(*fs_, path_.below(name), std::move(handle));
 }
 
 Result<storage::FileInfo> Directory::stat(const std::string& name) const {
@@ -170,12 +160,16 @@ Result<void> Directory::sync(const std::string& name) const {
 }
 
 Result<void> Directory::remove_tree(const std::string& name) const {
+  const auto or_gone = [](Result<void> removed) {
+    return removed || !is_missing(removed.error()) ? std::move(removed) : Result<void>();
+  };
   const auto info = stat(name);
-  if (!info) return is_missing(info.error()) ? Result<void>() : info.error();
-  if (info->kind != FileKind::kDirectory) return fs_->remove_file(handle_.get(), name);
-  CAIRN_TRY_ASSIGN(const auto entries, list(name));
-  for (const auto& entry : entries) CAIRN_TRY(remove_tree(name + "/" + entry.name));
-  return fs_->remove_directory(handle_.get(), name);
+  if (!info) return or_gone(info.error());
+  if (info->kind != FileKind::kDirectory) return or_gone(fs_->remove_file(handle_.get(), name));
+  const auto entries = list(name);
+  if (!entries) return or_gone(entries.error());
+  for (const auto& entry : *entries) CAIRN_TRY(remove_tree(name + "/" + entry.name));
+  return or_gone(fs_->remove_directory(handle_.get(), name));
 }
 
 namespace {
@@ -247,7 +241,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& 
   }
 }
 
-Result<void> remove_unused(FileSystem& fs, Clock& clock, const std::string& path) {
+Result<void> remove_unused(FileSystem& fs, Clock& clock, const LocalPath& path) {
   if (fs.remove_directory(nullptr, path)) return {};
   CAIRN_TRY_ASSIGN(const Directory directory, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(const auto lock,

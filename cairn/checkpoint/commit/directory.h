@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cairn/base/clock.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/storage/local/file_system.h"
 
@@ -22,16 +23,17 @@ class Directory {
  public:
   /// Makes it and its missing parents if `create`, each synced into its parent. `not_found`, or
   /// `failed_precondition` (fs/not-a-directory, fs/symlink).
-  static Result<Directory> open(storage::FileSystem& fs, const std::string& path, bool create);
+  static Result<Directory> open(storage::FileSystem& fs, const LocalPath& path, bool create);
 
   /// A directory in it; never through a link.
   Result<Directory> open_below(const std::string& name) const;
 
   storage::FileSystem& fs() const { return *fs_; }
+  const LocalPath& local() const { return path_; }
   const std::string& path() const { return path_; }
   const storage::File* handle() const { return handle_.get(); }
   /// The path of something below it, for messages and stores.
-  std::string path_of(const std::string& name) const { return path_ + "/" + name; }
+  std::string path_of(const std::string& name) const { return path_.below(name); }
 
   Result<bool> exists(const std::string& name) const;
   /// Of a link itself. `not_found`.
@@ -59,11 +61,11 @@ class Directory {
   Result<std::unique_ptr<storage::File>> open_file(const std::string& name, bool create) const;
 
  private:
-  Directory(storage::FileSystem& fs, std::string path, std::shared_ptr<storage::File> handle)
+  Directory(storage::FileSystem& fs, LocalPath path, std::shared_ptr<storage::File> handle)
       : fs_(&fs), path_(std::move(path)), handle_(std::move(handle)) {}
 
   storage::FileSystem* fs_;
-  std::string path_;
+  LocalPath path_;
   std::shared_ptr<storage::File> handle_;
 };
 
@@ -72,7 +74,7 @@ struct MadePath {
   bool is_new = false;               ///< this call made the last directory
 };
 /// `path` and what is missing above it, not yet durable.
-Result<MadePath> make_path(storage::FileSystem& fs, const std::string& path);
+Result<MadePath> make_path(storage::FileSystem& fs, const LocalPath& path);
 Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& directories);
 
 /// The parent of a relative path, "." for a plain name.
@@ -97,7 +99,7 @@ class DirectoryLock {
 
 /// Removes a directory in which nothing lies, or nothing but its lock (kLockName), if nobody holds
 /// that. Whoever is about to take it hears that the directory is gone, or keeps the directory.
-Result<void> remove_unused(storage::FileSystem& fs, Clock& clock, const std::string& path);
+Result<void> remove_unused(storage::FileSystem& fs, Clock& clock, const LocalPath& path);
 
 /// This process: host, process id, boot id.
 struct ProcessName {

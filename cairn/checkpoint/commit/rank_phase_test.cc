@@ -74,7 +74,7 @@ class Phases : public ::testing::Test {
   const std::unique_ptr<storage::FileSystem> fs_ =
       testing::interpose(storage::posix_file_system(), [this](std::size_t) { ++operations_; });
   const Directory dest_ = [this] {
-    Directory dest = must(Directory::open(*fs_, dir_.path(), false));
+    Directory dest = must(Directory::open(*fs_, testing::local(dir_.path()), false));
     must(dest.make("a/" + std::string(kRanksDirectory)));
     return dest;
   }();

@@ -72,8 +72,7 @@ std::string read_abandonment(const Directory& dest, const FoundAttempt& attempt)
 
 }  // namespace
 
-Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs,
-                                                  const std::string& path) {
+Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs, const LocalPath& path) {
   CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(const auto found, find_attempts(dest));
   std::vector<SeenAttempt> attempts;

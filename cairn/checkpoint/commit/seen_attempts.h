@@ -39,6 +39,6 @@ struct SeenAttempt {
 
 /// What is not there, or half written, counts as not come yet. `not_found` if `dest` is no
 /// directory.
-Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs, const std::string& dest);
+Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs, const LocalPath& dest);
 
 }  // namespace cairn::inline checkpoint

@@ -20,11 +20,14 @@ using testing::must;
 class SeenAttempts : public ::testing::Test {
  protected:
   std::unique_ptr<AttemptRank> join(int rank) {
-    return must(AttemptRank::join(
-        fs_, clock_, {.dest = dir_.path(), .attempt = attempt_->id(), .rank = rank, .ranks = 4}));
+    return must(AttemptRank::join(fs_, clock_,
+                                  {.dest = testing::local(dir_.path()),
+                                   .attempt = attempt_->id(),
+                                   .rank = rank,
+                                   .ranks = 4}));
   }
   SeenAttempt look() {
-    const auto attempts = must(look_at_attempts(fs_, dir_.path()));
+    const auto attempts = must(look_at_attempts(fs_, testing::local(dir_.path())));
     EXPECT_EQ(attempts.size(), 1u);
     return attempts.at(0);
   }
@@ -41,8 +44,9 @@ class SeenAttempts : public ::testing::Test {
   testing::TempDir dir_;
   testing::ManualClock clock_;
   storage::FileSystem& fs_ = storage::posix_file_system();
-  std::unique_ptr<Attempt> attempt_ = must(Attempt::begin(fs_, clock_, dir_.path(), {.ranks = 4}));
-  const Directory dest_ = must(Directory::open(fs_, dir_.path(), false));
+  std::unique_ptr<Attempt> attempt_ =
+      must(Attempt::begin(fs_, clock_, testing::local(dir_.path()), {.ranks = 4}));
+  const Directory dest_ = must(Directory::open(fs_, testing::local(dir_.path()), false));
   const std::string name_ = std::string(kAttemptPrefix) + attempt_->id();
 };
 

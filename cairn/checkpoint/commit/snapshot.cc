@@ -111,7 +111,7 @@ Result<CommitState> progress_of(const Directory& dest, const std::vector<FoundAt
 
 }  // namespace
 
-Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& path) {
+Result<Snapshot> take_snapshot(storage::FileSystem& fs, const LocalPath& path) {
   CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(auto attempts, find_attempts(dest));
   CAIRN_TRY_ASSIGN(Snapshot snapshot, look_at(dest, attempts));

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/record.h"
 #include "cairn/storage/local/file_system.h"
 
@@ -51,6 +52,6 @@ struct Snapshot {
 };
 
 /// `not_found` if `dest` is no directory; `corrupt` for a damaged record.
-Result<Snapshot> take_snapshot(storage::FileSystem& fs, const std::string& dest);
+Result<Snapshot> take_snapshot(storage::FileSystem& fs, const LocalPath& dest);
 
 }  // namespace cairn::inline checkpoint

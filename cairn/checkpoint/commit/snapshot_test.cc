@@ -27,7 +27,7 @@ constexpr const char* kDest = "/c";
 class Saving {
  public:
   Saving(storage::FileSystem& fs, const std::string& prefix) : prefix_(prefix) {
-    attempt_ = must(Attempt::begin(fs, clock_, kDest, {.prefixes = {prefix}}));
+    attempt_ = must(Attempt::begin(fs, clock_, testing::local(kDest), {.prefixes = {prefix}}));
     must(attempt_->data().put(prefix + "/id", as_bytes(attempt_->id())));
     must(attempt_->data().sync());
   }
@@ -85,7 +85,7 @@ struct Meeting {
     });
     Saving save(*writing, "a");
     std::thread reader([&] {
-      seen = take_snapshot(*reading, kDest);
+      seen = take_snapshot(*reading, testing::local(kDest));
       if (!reader_stopped) reader_waits.release();
       reader_is_done.release();
     });
@@ -131,7 +131,7 @@ bool is_burial(const LossyFileSystem::Operation& operation) {
 
 /// Everything the record names lies where a reader looks for it, and these saves are in the record.
 void check(LossyFileSystem& disk, const std::vector<std::string>& saved, const std::string& when) {
-  const auto seen = take_snapshot(disk, kDest);
+  const auto seen = take_snapshot(disk, testing::local(kDest));
   ASSERT_TRUE(seen && seen->record) << when;
   const auto decided =
       std::ranges::count(seen->attempts, AttemptState::kDecided, &AttemptView::state);
@@ -171,7 +171,7 @@ TEST(Snapshot, APowerCutDoesNotBringBackASaveThatWasOverBeforeTheNextDecided) {
       const std::string when =
           "cut after operation " + std::to_string(n) + ", seed " + std::to_string(seed);
       check(*left, saved, when);
-      must(recover(*left, system_clock(), kDest));
+      must(recover(*left, system_clock(), testing::local(kDest)));
       check(*left, saved, when + ", recovered");
       if (HasFailure()) return;
     }

@@ -84,7 +84,7 @@ Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
   CAIRN_TRY(check_path(path, trees.size()));
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
   wait_for_saves(path, runtime.rank());
-  const auto steps = save_alone(std::move(trees), uri, save, runtime);
+  CAIRN_TRY_ASSIGN(const auto steps, save_alone(std::move(trees), uri, save, runtime));
   return save_now(*steps, runtime).in([&] { return "saving " + path; });
 }
 

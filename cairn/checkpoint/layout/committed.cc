@@ -48,9 +48,9 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
   const bool own_directory = !directory.empty() && std::ranges::find(recorded.entries, directory) !=
                                                        recorded.entries.end();
   if (own_directory) {
-    CAIRN_TRY_ASSIGN(prefix.store, storage::open_local_store(
-                                       runtime.file_system(),
-                                       *place.directory + "/" + snapshot.locate(directory)));
+    CAIRN_TRY_ASSIGN(prefix.store,
+                     storage::open_local_store(runtime.file_system(),
+                                               place.directory->below(snapshot.locate(directory))));
     const std::string name = recorded.manifest.substr(directory.size() + 1);
     CAIRN_TRY_ASSIGN(prefix.manifest, read_manifest(*prefix.store, name, recorded));
   } else {

@@ -153,7 +153,7 @@ Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
       std::shared_ptr<storage::Store> store,
       storage::open_store(uri, {.file_system = &runtime.file_system(), .create = false}));
   Place place{uri.to_string(), std::nullopt, store, {}};
-  if (uri.scheme == "file") place.directory = uri.path;
+  if (auto local = uri.local()) place.directory = *std::move(local);
   CAIRN_TRY_ASSIGN(const auto entries, store->list("", false));
   for (const storage::ListEntry& entry : entries) {
     if (!entry.directory) place.files.push_back(entry.key);
@@ -162,11 +162,13 @@ Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
 }
 
 Result<bool> is_file(const Uri& uri, Runtime& runtime) {
-  if (uri.scheme != "file") return uri.path.ends_with(".safetensors");
-  auto info = runtime.file_system().stat(nullptr, uri.path, true);
+  const auto local = uri.local();
+  if (!local) return uri.path.ends_with(".safetensors");
+  auto info = runtime.file_system().stat(nullptr, *local, true);
   if (info) return info->kind == storage::FileKind::kFile;
   if (info.error().code() != Code::kNotFound) return std::move(info).error();
-  return Error(Code::kNotFound, "checkpoint/not-found", fmt::format("{} does not exist", uri.path));
+  return Error(Code::kNotFound, "checkpoint/not-found",
+               fmt::format("{} does not exist", local->text()));
 }
 
 Result<Checkpoint> open_once(const Uri& uri, Runtime& runtime) {
@@ -176,8 +178,9 @@ Result<Checkpoint> open_once(const Uri& uri, Runtime& runtime) {
 
 /// Of a checkpoint of ours; nothing for anything else.
 std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
-  if (uri.scheme != "file") return std::nullopt;
-  const auto snapshot = take_snapshot(runtime.file_system(), uri.path);
+  const auto local = uri.local();
+  if (!local) return std::nullopt;
+  const auto snapshot = take_snapshot(runtime.file_system(), *local);
   return snapshot && snapshot->record ? std::optional(snapshot->version()) : std::nullopt;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/checkpoint.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
 
@@ -15,7 +16,7 @@ namespace cairn::inline checkpoint {
 /// A directory (or bucket folder) that is being opened.
 struct Place {
   std::string path;                       ///< as the user gave it
-  std::optional<std::string> directory;   ///< on a file system: its path
+  std::optional<LocalPath> directory;     ///< on a file system: its path
   std::shared_ptr<storage::Store> store;  ///< rooted at it
   std::vector<std::string> files;         ///< names directly in it, sorted
 };

@@ -91,7 +91,7 @@ Result<void> divide_alone(std::vector<PreparedTree>& trees) {
 
 class DirectorySave final : public SaveSteps {
  public:
-  DirectorySave(std::vector<PreparedTree> trees, std::string path, SaveOptions options,
+  DirectorySave(std::vector<PreparedTree> trees, LocalPath path, SaveOptions options,
                 Runtime& runtime)
       : trees_(std::move(trees)),
         path_(std::move(path)),
@@ -158,7 +158,7 @@ class DirectorySave final : public SaveSteps {
   }
 
   std::vector<PreparedTree> trees_;
-  const std::string path_;
+  const LocalPath path_;
   const SaveOptions options_;
   Runtime& runtime_;
   MadePath made_;
@@ -358,11 +358,14 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
   return finished;
 }
 
-std::unique_ptr<SaveSteps> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
-                                      SaveOptions options, Runtime& runtime) {
+Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
+                                              SaveOptions options, Runtime& runtime) {
+  using Steps = std::unique_ptr<SaveSteps>;
   if (uri.path.ends_with(".safetensors"))
-    return std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime);
-  return std::make_unique<DirectorySave>(std::move(trees), uri.path, std::move(options), runtime);
+    return Steps(std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime));
+  CAIRN_TRY_ASSIGN(auto local, uri.local());
+  return Steps(std::make_unique<DirectorySave>(std::move(trees), std::move(local),
+                                               std::move(options), runtime));
 }
 
 Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime) {

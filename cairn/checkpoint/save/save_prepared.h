@@ -95,8 +95,8 @@ class SaveSteps {
 
 /// By one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must outlive
 /// it.
-std::unique_ptr<SaveSteps> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
-                                      SaveOptions options, Runtime& runtime);
+Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
+                                              SaveOptions options, Runtime& runtime);
 
 /// A save of trees in memory, by however many ranks there are. With several, what is wrong here is
 /// said by begin(), when the others have heard of it.

@@ -27,13 +27,13 @@ constexpr std::string_view kAssembled = "assembled";
 /// Rank 0's message to all: the attempt, where it is and what is saved; or why there is none.
 struct Opening {
   std::string attempt;
-  std::string directory;
+  LocalPath directory;
   Json fingerprint;
 };
 
 std::string dump_opening(const Result<Opening>& opening) {
   return dump_json(opening ? Json(Json::Object{{"attempt", opening->attempt},
-                                               {"directory", opening->directory},
+                                               {"directory", opening->directory.text()},
                                                {"fingerprint", opening->fingerprint}})
                            : Json(Json::Object{{"failure", error_to_json(opening.error())}}),
                    {});
@@ -53,12 +53,13 @@ Result<Opening> parse_opening(std::string_view text) {
     return Error(Code::kInternal, "save/bad-opening",
                  "rank 0 said something that this version does not understand");
   }
-  return Opening{*attempt->text(), *directory->text(), *fingerprint};
+  CAIRN_TRY_ASSIGN(auto local, LocalPath::parse(*directory->text()));
+  return Opening{*attempt->text(), std::move(local), *fingerprint};
 }
 
 class JointSave final : public SaveSteps {
  public:
-  JointSave(Result<std::vector<PreparedTree>> prepared, std::string directory, SaveOptions options,
+  JointSave(Result<std::vector<PreparedTree>> prepared, LocalPath directory, SaveOptions options,
             Runtime& runtime)
       : trees_(std::move(prepared)),
         directory_(std::move(directory)),
@@ -154,7 +155,7 @@ class JointSave final : public SaveSteps {
     std::string difference = mine->difference(opening.fingerprint);
     if (opening.directory != directory_) {
       difference += fmt::format("{}place ({} here, {} there)", difference.empty() ? "" : ", ",
-                                directory_, opening.directory);
+                                directory_.text(), opening.directory.text());
     }
     if (difference.empty()) return {};
     return Error(Code::kFailedPrecondition, "save/ranks-disagree",
@@ -306,7 +307,7 @@ class JointSave final : public SaveSteps {
   }
 
   Result<std::vector<PreparedTree>> trees_;
-  const std::string directory_;
+  const LocalPath directory_;
   const SaveOptions options_;
   Runtime& runtime_;
   Deadline deadline_;
@@ -325,8 +326,8 @@ std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepa
                                          const std::string& path, SaveOptions options,
                                          Runtime& runtime) {
   // What is no path has made `prepared` an error.
-  const auto uri = parse_uri(path);
-  return std::make_unique<JointSave>(std::move(prepared), uri ? uri->path : path,
+  auto local = LocalPath::parse(path);
+  return std::make_unique<JointSave>(std::move(prepared), local ? *std::move(local) : LocalPath(),
                                      std::move(options), runtime);
 }
 

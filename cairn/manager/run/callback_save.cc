@@ -12,7 +12,6 @@
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
-#include "cairn/manager/mark.h"
 
 namespace cairn::inline manager {
 
@@ -53,9 +52,9 @@ Result<std::uint64_t> add_files_of(const Directory& directory, const std::string
 /// our locks and attempts count for nothing. Empty if there is no file. Looks at every file, and
 /// opens none.
 Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
   CAIRN_TRY_ASSIGN(const auto directory,
-                   if_there(Directory::open(runtime.file_system(), uri.path, false)));
+                   if_there(Directory::open(runtime.file_system(), local, false)));
   if (!directory) return std::string();
   Sha256 seen;
   CAIRN_TRY_ASSIGN(const std::uint64_t files, add_files_of(*directory, "", seen));
@@ -67,8 +66,7 @@ Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
 Result<bool> mark_if_saved(const CallbackSave& save, const std::string& before, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const std::string now, state_of_files(save.path, runtime));
   if (now != before) {
-    CAIRN_TRY_ASSIGN(const Mark mark, parse_mark(dump_json(save.mark)));
-    const auto marked = write_mark(save.path, mark, save.guard, runtime);
+    const auto marked = write_mark(save.path, save.mark, save.guard, runtime);
     if (marked) return true;
     if (marked.error().code() != Code::kNotFound) return marked.error();
   }
@@ -88,7 +86,7 @@ Result<bool> save_by_callbacks(const CallbackSave& save, AsyncCheckpointManager&
                         "before the callbacks", manager));
   const auto done = [&]() -> Result<void> {
     for (const CheckpointCallback& callback : save.callbacks)
-      CAIRN_TRY(callback(save.path, save.mesh, save.mark));
+      CAIRN_TRY(callback(save.path, save.mesh, to_json(save.mark)));
     wait_for_saves(save.path, runtime.rank());
     return manager.wait_until_finished();
   }();

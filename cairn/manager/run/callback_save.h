@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cairn/manager/checkpointer.h"
+#include "cairn/manager/mark.h"
 
 namespace cairn::inline manager {
 
@@ -14,7 +15,7 @@ struct CallbackSave {
   std::string path;
   std::vector<CheckpointCallback> callbacks;
   const Mesh* mesh = nullptr;
-  Json mark;
+  Mark mark;
   CommitGuard guard;  ///< of the mark
 };
 

@@ -12,6 +12,7 @@
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/discovery.h"
+#include "cairn/manager/run/run_places.h"
 #include "cairn/tree/flatten.h"
 
 namespace cairn::inline manager {
@@ -41,7 +42,7 @@ Result<std::string> describe_bad_one(const std::string& root, Runtime& runtime) 
     return entries.error().code() == Code::kNotFound ? Result<std::string>("") : entries.error();
   for (const RunEntry& entry : *entries) {
     if (entry.marked && !entry.torn && (entry.ours || entry.step))
-      return fmt::format("{}: {}", entry.path, find_problem(entry, runtime));
+      return fmt::format("{}: {}", entry.path.text(), find_problem(entry, runtime));
   }
   return "";
 }
@@ -132,15 +133,26 @@ Result<std::string> RunLoader::latest(const std::string& root,
   return hear(found, "find the latest checkpoint", *manager_);
 }
 
+// A checkpoint of another run says nothing about this one.
+void RunLoader::note_place(const std::string& path, const Mark& mark) {
+  if (mark.step && mark.lineage && leads_into_run(base_, path))
+    branch_.loaded(*mark.step, *mark.lineage);
+}
+
 Result<Loaded> RunLoader::load_one(const std::string& path, const LoadOptions& options,
                                    bool with_prefix) {
   CAIRN_TRY_ASSIGN(auto loaded, with_prefix ? manager_->load_pytree(path, options)
                                             : manager_->load(path, options));
-  const auto snapshot = take_snapshot(runtime_.file_system(), path);
+  const auto local = LocalPath::parse(path);
+  if (!local) return loaded;
+  const auto snapshot = take_snapshot(runtime_.file_system(), *local);
   if (!snapshot) return loaded;
   if (snapshot->record) run_id_ = snapshot->record->run_id;
   if (snapshot->mark) {
-    if (const auto mark = parse_json(*snapshot->mark)) add_mark(*mark, loaded.extras);
+    if (const auto mark = parse_mark(*snapshot->mark)) {
+      add_mark(to_json(*mark), loaded.extras);
+      note_place(path, *mark);
+    }
   }
   return loaded;
 }

@@ -7,14 +7,20 @@
 #include <string>
 
 #include "cairn/manager/checkpointer.h"
+#include "cairn/manager/mark.h"
+#include "cairn/manager/run/run_branch.h"
 
 namespace cairn::inline manager {
 
-/// With several ranks every rank makes the same calls; rank 0 looks for all. Threading: confined.
+/// Tells `branch` what it loads of the run; it must outlive the loader. With several ranks every
+/// rank makes the same calls; rank 0 looks for all. Threading: confined.
 class RunLoader {
  public:
-  RunLoader(std::string base, std::shared_ptr<AsyncCheckpointManager> manager)
-      : base_(std::move(base)), manager_(std::move(manager)), runtime_(*manager_->runtime()) {}
+  RunLoader(LocalPath base, std::shared_ptr<AsyncCheckpointManager> manager, RunBranch& branch)
+      : base_(std::move(base)),
+        manager_(std::move(manager)),
+        runtime_(*manager_->runtime()),
+        branch_(branch) {}
 
   /// Nothing if there is none that is good; `corrupt` (run/no-good-checkpoint) if those that were
   /// fallen back to are damaged too. `with_prefix`: keys as in load_pytree().
@@ -34,15 +40,17 @@ class RunLoader {
 
  private:
   const std::string& root_of(const LoadCheckpointOptions& options) const {
-    return options.path.empty() ? base_ : options.path;
+    return options.path.empty() ? base_.text() : options.path;
   }
   Result<std::optional<Loaded>> find_pytree(const LoadCheckpointOptions& options);
   Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
+  void note_place(const std::string& path, const Mark& mark);
   Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
 
-  const std::string base_;
+  const LocalPath base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
+  RunBranch& branch_;
   std::string run_id_;
 };
 

@@ -46,6 +46,10 @@ Result<std::string> place_of(const std::string& base, const std::string& destina
   return base + "/" + destination;
 }
 
+bool leads_into_run(const std::string& base, const std::string& path) {
+  return name_below(base, path).has_value();
+}
+
 bool is_of_run(const std::string& base, const std::string& path) {
   return path.starts_with(base + "/");
 }

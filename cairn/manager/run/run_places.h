@@ -14,6 +14,9 @@ namespace cairn::inline manager {
 /// (checkpointer/destination) for a relative path that leaves the run directory.
 Result<std::string> place_of(const std::string& base, const std::string& destination);
 
+/// Does the path lead into the run directory, however both are written?
+bool leads_into_run(const std::string& base, const std::string& path);
+
 /// Of what place_of() gives, or a step.
 bool is_of_run(const std::string& base, const std::string& path);
 

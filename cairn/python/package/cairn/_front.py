@@ -46,7 +46,8 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         compress: whether chunks are compressed (zarr2 alone).
         dtype: floats are cast to it, rounded to nearest even.
         validate: also stores a SHA-256 of each array.
-        step: the step of the training.
+        step: the step of the training. Directories that are saved with a step can be listed and
+            resumed from as a run; others are loaded by their path.
         metadata, extras: anything that JSON can hold.
         chunk_bytes, shard_size: the largest zarr2 chunk and the largest safetensors part.
         timeout: with several processes, the seconds after which whoever is late fails the save on
@@ -165,7 +166,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
 
 
 def ls(base: PathLike) -> list[dict[str, Any]]:
-    """The checkpoints of a run, newest first.
+    """The checkpoints of a run, newest first; those of a branch that the run left come last.
 
         >>> import tempfile
         >>> run = tempfile.mkdtemp()
@@ -174,7 +175,8 @@ def ls(base: PathLike) -> list[dict[str, Any]]:
         >>> [entry["name"] for entry in ls(run)]
         ['200', '100']
     """
-    names = ("path", "name", "step", "timestamp", "is_temporary", "torn", "pinned", "problem")
+    names = ("path", "name", "step", "timestamp", "is_temporary", "torn", "pinned", "abandoned",
+             "problem")
     return [dict(zip(names, entry, strict=True)) for entry in _core.list_run(path_text(base))]
 
 
