@@ -6,8 +6,10 @@ import dataclasses
 import datetime as dt
 import os
 import pickle
+from typing import Any, NamedTuple
 
 import eformer.serialization
+import flax
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +19,7 @@ from cairn.serialization import AsyncCheckpointManager, Checkpointer, Checkpoint
 from cairn.serialization.async_manager import CheckpointMetadata
 from cairn.serialization.checkpointer import find_latest_checkpoint
 from eformer.serialization.async_manager import CheckpointMetadata as ReferenceMetadata
+from flax import nnx
 from jax.sharding import Mesh
 
 TREE = {"w": np.arange(6.0, dtype=np.float32)}
@@ -183,3 +186,36 @@ def test_temporary_checkpoints_go_with_what_callbacks_put_beside_them(tmp_path):
     assert [name for name in os.listdir(tmp_path) if not name.startswith(".")] == ["run-3"]
     run._queue_checkpoint_removal(str(tmp_path / "run-3"))
     assert not (tmp_path / "run-3").exists()
+
+
+class Pair(NamedTuple):
+    step: Any
+    w: Any
+
+
+@flax.struct.dataclass
+class State:
+    step: Any
+    w: Any
+
+
+def trees_without_a_plain_dict():
+    leaves = {"step": np.int32(7), "w": np.arange(3.0)}
+    yield Pair(**leaves)
+    yield State(**leaves)
+    yield flax.core.freeze(leaves)
+    yield nnx.State(leaves)
+    yield list(leaves.values())
+
+
+@pytest.mark.parametrize("tree", [*trees_without_a_plain_dict()],
+                         ids=lambda tree: type(tree).__name__)
+def test_a_run_goes_on_with_the_containers_of_its_template(tmp_path, tree):
+    run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+    run.on_step(None, tree, step=1)
+    empty = jax.tree.map(np.zeros_like, tree)
+    for load in (run.load_checkpoint, run.load_checkpoint_if_any):
+        state, about = load(None, template=empty)
+        assert type(state) is type(tree) and about["step"] == 1
+        assert jax.tree.structure(state) == jax.tree.structure(tree)
+        jax.tree.map(np.testing.assert_array_equal, state, tree)

@@ -97,17 +97,23 @@ class Target:
         return put_dtype(array, self.cast)
 
     def finish(self, tree: Any, report: dict[str, Any], allow_pickle: bool = False) -> Any:
-        """The tree in the template's containers, or in those that the reference system saved; as
-        nested dicts, without a prefix that is part of the paths."""
+        """The tree in the template's containers, or in those that were saved; or else as nested
+        dicts, without a prefix that is part of the paths, and with a name for a tree that is one
+        leaf."""
         if self.template is not None:
             return like(self.template, tree)
-        if self.structured and report["foreign"]:
-            from cairn._restore import restore
-            return restore(tree, report["path"], report["prefix"], allow_pickle)[0]
-        if self._hidden is not None and isinstance(tree, dict):
-            inside = tree.get(self._hidden)
-            return inside if isinstance(inside, dict) and len(tree) == 1 else tree
-        return tree
+        if self.structured:
+            return self._as_saved(tree, report, allow_pickle)
+        if not isinstance(tree, dict):
+            return {self.prefix or "": tree}
+        inside = tree.get(self._hidden) if self._hidden is not None else None
+        return inside if isinstance(inside, dict) and len(tree) == 1 else tree
+
+    def _as_saved(self, tree: Any, report: dict[str, Any], allow_pickle: bool) -> Any:
+        if not report["foreign"]:
+            return tree
+        from cairn._restore import restore
+        return restore(tree, report["path"], report["prefix"], allow_pickle)[0]
 
     def _key(self, name: str, parts: Parts) -> str:
         shown = parts[1:] if self._hidden and len(parts) > 1 and parts[0] == self._hidden else parts

@@ -344,7 +344,7 @@ class AsyncCheckpointManager:
               **options: Any) -> tuple[Any, dict[str, Any]]:
         tree, metadata, _, report = _core.load(where, target.request(
             nested=True, validate=self._validates(validate), **options))
-        return named(target.finish(tree, report), target.prefix), \
+        return target.finish(tree, report), \
             described(where, None if report["foreign"] else json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
@@ -417,11 +417,6 @@ def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
              for parts, leaf in leaves_of(template)
              if getattr(leaf, "sharding", None) is not None and not is_anywhere(leaf)}
     return found or None
-
-
-def named(tree: Any, prefix: str | None) -> Any:
-    """A tree that is one leaf gets a name."""
-    return tree if isinstance(tree, dict) else {prefix or "": tree}
 
 
 def described(where: str, metadata: Any) -> dict[str, Any]:

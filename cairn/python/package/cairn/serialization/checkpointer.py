@@ -28,7 +28,6 @@ from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
     check_prefix,
     described,
-    named,
     take_template_shardings,
 )
 from cairn.serialization.fsspec_utils import join_path, local_path, path_text, scheme_of, settled
@@ -363,7 +362,7 @@ class Checkpointer:
         if structured:
             return target.finish(tree, report, allow_pickle), \
                 _joined(reference_extras(report["path"], prefix or ""), about)
-        return named(target.finish(tree, report), prefix), \
+        return target.finish(tree, report), \
             _joined(described(report["path"], json.loads(metadata)), about)
 
     def load_pytree(self, mesh: Any, *, prefix: str, path: Any = None,
@@ -402,7 +401,7 @@ class Checkpointer:
         if load_treedef:
             return target.finish(tree, report, allow_pickle), \
                 _joined(reference_extras(report["path"], prefix), about)
-        return named(target.finish(tree, report), prefix), \
+        return target.finish(tree, report), \
             _joined(described(report["path"], json.loads(metadata)), about)
 
     def wait_until_finished(self) -> None:
