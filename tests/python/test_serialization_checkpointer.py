@@ -193,13 +193,15 @@ def test_a_tree_is_looked_at_only_when_it_is_time(tmp_path):
     assert run._last_save_step == 0 and not list(tmp_path.glob("run-*"))
 
 
-def test_a_tree_in_the_place_of_the_mesh_is_said(tmp_path, caplog):
+@pytest.mark.parametrize("tree", [{"w": np.ones(2)}, np.ones(2), [], object()], ids=repr)
+def test_a_tree_in_the_place_of_the_mesh_is_refused(tmp_path, line, tree):
     run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
-    assert run.on_step("mesh", step=1) is None and not caplog.records
-    for step in (1, 2):
-        assert run.on_step({"w": np.ones(2)}, step=step) is None
-    assert "nothing is saved; the mesh, or None, comes first" in caplog.records[0].message
-    assert len(caplog.records) == 1
+    for mesh in (None, line):
+        assert run.on_step(mesh, step=1) is None
+    for step in (0, 1):
+        with pytest.raises(ValueError, match=r"pass the mesh, or None, first") as caught:
+            run.on_step(tree, step=step)
+        assert caught.value.reason == "run/no-tree"
 
 
 def test_callbacks_that_save(tmp_path):

@@ -14,7 +14,6 @@ from cairn import _core, _exit
 from cairn._errors import DeadlineError, Error, error_of
 from cairn._front import Progress
 from cairn._log import logger
-from cairn._nodes import children_of
 from cairn._placements import leaves_of
 from cairn._progress import progress_sink
 from cairn._refusals import Refusal, prepared
@@ -203,7 +202,7 @@ class Checkpointer:
         unless forced. The error of an earlier save is raised here if nobody has heard of it yet.
 
         Args:
-            mesh: is handed to the callbacks.
+            mesh: is handed to the callbacks; None if there is no mesh.
             pytree: see cairn.save_async(). Looked at only if it is time. None: the callbacks save.
             force: save, permanently.
             true_callbacks: get the name of the checkpoint in the run directory, the mesh, and what
@@ -214,10 +213,7 @@ class Checkpointer:
             progress: True draws a bar; a function gets the bytes done and in all.
         """
         if pytree is None and not true_callbacks:
-            if children_of(mesh):
-                self._manager._say("no-tree", f"on_step() got a {type(mesh).__qualname__} as its "
-                                   "mesh and no tree: nothing is saved; the mesh, or None, comes "
-                                   "first: on_step(None, tree, ...)")
+            _check_mesh(mesh)
             if step != 0 or force:
                 return None
         self._manager.configured()
@@ -468,6 +464,15 @@ def _say_unused(made: type, known: type, names: Sequence[str]) -> None:
     if unused := [name for name in names if getattr(made, name) is not getattr(known, name)]:
         logger.warning("Checkpointer does not call what %s overrides: %s", made.__qualname__,
                        ", ".join(unused))
+
+
+def _check_mesh(mesh: Any) -> None:
+    """The mesh is the first argument, and easily forgotten."""
+    if mesh is not None and not hasattr(mesh, "axis_names"):
+        raise error_of("invalid_argument", "run/no-tree", "",
+                       f"on_step() got a {type(mesh).__qualname__} as its mesh and no tree, so "
+                       "there is nothing to save; pass the mesh, or None, first: "
+                       "on_step(None, tree, step=step)")
 
 
 def _nanoseconds(span: dt.timedelta) -> int:
