@@ -32,6 +32,7 @@ nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) 
   made["missing"] = report.missing;
   made["unexpected"] = report.unexpected;
   made["mismatched"] = report.mismatched;
+  made["kept"] = report.kept;
   made["cast"] = report.cast;
   made["unchecked"] = report.unchecked;
   made["notes"] = notes;

@@ -8,6 +8,7 @@ import os
 import pickle
 from typing import Any, NamedTuple
 
+import cairn
 import eformer.serialization
 import flax
 import jax
@@ -219,3 +220,26 @@ def test_a_run_goes_on_with_the_containers_of_its_template(tmp_path, tree):
         assert type(state) is type(tree) and about["step"] == 1
         assert jax.tree.structure(state) == jax.tree.structure(tree)
         jax.tree.map(np.testing.assert_array_equal, state, tree)
+
+
+def test_leaves_that_stay_as_the_template_has_them_are_listed(tmp_path, caplog):
+    run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+    run.save_pytree({"a": np.ones(2), "b": np.ones(4)}, "m", step=1, extras={"lr": 1})
+    run.wait_until_finished()
+    loads = {"template": {"a": np.zeros(3), "b": np.zeros((2, 2)), "c": np.zeros(1), "n": 3},
+             "strict_shapes": False, "prefix": "m"}
+    manager, where = AsyncCheckpointManager(), tmp_path / "run-1"
+    for load in (lambda: run.load_checkpoint(None, **loads),
+                 lambda: run.load_checkpoint(None, structured=True, **loads),
+                 lambda: run.load_pytree(None, load_treedef=True, **loads),
+                 lambda: manager.load_pytree(where, None, **loads),
+                 lambda: (cairn.load(where, **loads), None)):
+        caplog.clear()
+        tree, about = load()
+        assert tree["a"].shape == (3,) and tree["n"] == 3 and tree["b"].sum() == 4
+        assert about is None or about["kept_from_template"] == ["a", "c", "n"]
+        assert [record.levelname for record in caplog.records if record.name == "cairn"] == \
+            ["WARNING"] and "the template's values: a, c, n" in caplog.text
+    caplog.clear()
+    _, about = manager.load_pytree(where, None, prefix="m", template={"a": np.zeros(2)})
+    assert about == {"lr": 1, "step": 1} and not caplog.records

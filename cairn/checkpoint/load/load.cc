@@ -129,6 +129,14 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   return ready;
 }
 
+void log_kept(const LoadReport& report, const Runtime& runtime) {
+  if (report.kept.empty()) return;
+  runtime.log(LogLevel::kWarning, "load/kept",
+              fmt::format("the checkpoint has nothing that fits these leaves, and they keep the "
+                          "template's values: {}",
+                          fmt::join(report.kept, ", ")));
+}
+
 Result<Tree> call_back(Tree tree, const OpenedPrefix& prefix, const LoadOptions& options) {
   return map_leaves(std::move(tree), [&](const KeyPath& path, const Leaf& leaf) -> Result<Leaf> {
     const auto* array = std::get_if<ShardedArray>(&leaf);
@@ -140,6 +148,7 @@ Result<Tree> call_back(Tree tree, const OpenedPrefix& prefix, const LoadOptions&
 Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& options, Runtime& runtime,
                            const SharedReader& share) {
   CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
+  log_kept(ready.report, runtime);
   if (options.validate) {
     const auto& all = ready.work.which;
     CAIRN_TRY(validate_arrays(prefix, share ? own_share(all, runtime) : all, runtime));

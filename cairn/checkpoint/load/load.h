@@ -79,6 +79,7 @@ struct LoadReport {
   std::vector<std::string> missing = {};     ///< in `like`, not in the checkpoint
   std::vector<std::string> unexpected = {};  ///< in the checkpoint, not in `like`
   std::vector<std::string> mismatched = {};  ///< other shape: reshaped, or left as it was
+  std::vector<std::string> kept = {};        ///< as `like` has them: nothing fits; also logged
   std::vector<std::string> cast = {};
   std::vector<std::string> unchecked = {};  ///< read without a checksum
   std::vector<std::string> notes = {};      ///< sentences for a person

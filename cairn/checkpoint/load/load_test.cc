@@ -141,6 +141,7 @@ TEST_F(Loading, AnEasyTemplateReshapesAndKeepsTheRest) {
   EXPECT_EQ(numbers(leaf(loaded->tree, "m")), (std::vector<float>{3}));
   EXPECT_THAT(loaded->report.missing, ElementsAre("m"));
   EXPECT_THAT(loaded->report.mismatched, ElementsAre("a", "b.0"));
+  EXPECT_THAT(loaded->report.kept, ElementsAre("b.0", "m"));
   EXPECT_THAT(loaded->report.unexpected, ElementsAre("n"));
 }
 

@@ -89,8 +89,14 @@ class Matcher {
     } else {
       missing_ += fmt::format("{}Missing value for key '{}'", missing_.empty() ? "" : "; ", key);
     }
-    match_.leaves.push_back(std::move(leaf.leaf));
+    keep(key, leaf);
     return {};
+  }
+
+  /// Nothing in the checkpoint takes the place of this leaf.
+  void keep(const std::string& key, NamedLeaf& leaf) {
+    report_.kept.push_back(key);
+    match_.leaves.push_back(std::move(leaf.leaf));
   }
 
   void add_value(const std::string& key, NamedLeaf& leaf, const Value& value) {
@@ -104,7 +110,7 @@ class Matcher {
     mismatched_ +=
         fmt::format("{}Array shape mismatch for key '{}': expected {}, the checkpoint has no array",
                     mismatched_.empty() ? "" : "; ", key, to_string(wanted->shape()));
-    match_.leaves.push_back(std::move(leaf.leaf));
+    keep(key, leaf);
   }
 
   /// A number is as good as an array of one, unless that is to be filled.
@@ -126,7 +132,7 @@ class Matcher {
           mismatched_.empty() ? "" : "; ", key, to_string(shape), to_string(stored.shape));
       CAIRN_TRY_ASSIGN(const std::uint64_t count, element_count(shape));
       if (options_.strict_shapes || count != Box::whole(stored.shape).elements()) {
-        match_.leaves.push_back(std::move(leaf.leaf));
+        keep(key, leaf);
         return {};
       }
     }
@@ -134,7 +140,7 @@ class Matcher {
     CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
     if (shape != stored.shape && sharding != Sharding()) {
       // Boxes of an array cannot be reshaped one by one.
-      match_.leaves.push_back(std::move(leaf.leaf));
+      keep(key, leaf);
       return {};
     }
     CAIRN_TRY_ASSIGN(ShardedArray memory, destination(key, wanted, index, sharding));

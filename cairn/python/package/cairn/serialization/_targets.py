@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -156,3 +156,8 @@ class Target:
             return _core.Sharding()
         sharding = self._wishes.sharding(self._keys[parts]) if self._wishes is not None else None
         return None if sharding is None else core_sharding(sharding, shape)
+
+
+def with_kept(about: Mapping[str, Any], report: dict[str, Any]) -> dict[str, Any]:
+    """What is stored about a tree, and which leaves stayed as the template has them."""
+    return {**about, **({"kept_from_template": report["kept"]} if report["kept"] else {})}

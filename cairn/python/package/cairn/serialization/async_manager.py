@@ -30,7 +30,7 @@ from cairn.serialization._metadata import (
     reference_extras,
 )
 from cairn.serialization._moves import create_cpu_mesh, to_host
-from cairn.serialization._targets import Callback, Target
+from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._tracker import SaveTracker
 from cairn.serialization._wishes import Rules, is_anywhere
 from cairn.serialization.base_manager import CheckpointManager, metadata_of
@@ -311,7 +311,8 @@ class AsyncCheckpointManager:
                 `dtype` casts floats.
             strict_shapes: with a template: a missing leaf or another shape is an error that lists
                 all of them. Otherwise what has as many elements is reshaped, and the template's
-                leaf stays where nothing fits.
+                leaf stays where nothing fits: the log and "kept_from_template" among the extras
+                list such leaves.
             allow_pickle: see cairn.load().
             Others: as load().
         """
@@ -324,8 +325,8 @@ class AsyncCheckpointManager:
         tree, _, extras, report = _core.load(where, target.request(
             dtype=dtype_named(dtype), validate=self._validates(validate),
             chunk_size=max(chunk_size or 0, 0), progress=progress_sink(progress, "loading")))
-        return target.finish(tree, report, allow_pickle), \
-            json.loads(extras) or reference_extras(where, prefix)
+        about = json.loads(extras) or reference_extras(where, prefix)
+        return target.finish(tree, report, allow_pickle), with_kept(about, report)
 
     @staticmethod
     def is_tensorstore(path: Any) -> bool:

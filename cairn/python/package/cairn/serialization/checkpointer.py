@@ -21,7 +21,7 @@ from cairn.serialization import fsspec_utils
 from cairn.serialization._casts import dtype_named
 from cairn.serialization._clock import PolicyClock
 from cairn.serialization._metadata import json_text, reference_extras
-from cairn.serialization._targets import Callback, Target
+from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._wishes import Rules, wished_specs
 from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
@@ -354,7 +354,7 @@ class Checkpointer:
         if loaded is None:
             return None
         tree, metadata, extras, report = loaded
-        about = json.loads(extras) or {}
+        about = with_kept(json.loads(extras) or {}, report)
         if structured:
             return target.finish(tree, report, allow_pickle), \
                 _joined(reference_extras(report["path"], prefix or ""), about)
@@ -393,7 +393,7 @@ class Checkpointer:
         if loaded is None:
             return None, {}
         tree, metadata, extras, report = loaded
-        about = json.loads(extras) or {}
+        about = with_kept(json.loads(extras) or {}, report)
         if load_treedef:
             return target.finish(tree, report, allow_pickle), \
                 _joined(reference_extras(report["path"], prefix), about)
