@@ -52,9 +52,10 @@ struct LoadOptions {
   bool mismatch_allowed = true;
   /// Rules, shardings and the callback see key paths with the prefix in front of them.
   bool keys_with_prefix = false;
-  /// With `like`: a missing leaf or another shape is an error that lists every one. Otherwise
-  /// arrays of equal size are reshaped, and where that cannot be the leaf of `like` stays and the
-  /// report says so.
+  /// With `like`: a missing leaf or another shape is an error that lists every one; but values of
+  /// `like` stay where another system saved the checkpoint: it holds arrays alone. Otherwise arrays
+  /// of equal size are reshaped, and where that cannot be the leaf of `like` stays. The report and
+  /// the log say which leaves stay.
   bool strict_shapes = true;
   /// With `like`: arrays get its types. Floats are cast; what no cast leads to is listed with the
   /// shapes that differ, as strict_shapes says.

@@ -84,10 +84,10 @@ class Matcher {
       return {};
     }
     report_.missing.push_back(key);
-    if (std::holds_alternative<ShardedArray>(leaf.leaf)) {
-      missing_ += fmt::format("{}Missing array for key '{}'", missing_.empty() ? "" : "; ", key);
-    } else {
-      missing_ += fmt::format("{}Missing value for key '{}'", missing_.empty() ? "" : "; ", key);
+    const bool is_array = std::holds_alternative<ShardedArray>(leaf.leaf);
+    if (is_array || !prefix_.foreign) {  // others store arrays alone
+      missing_ += fmt::format("{}Missing {} for key '{}'", missing_.empty() ? "" : "; ",
+                              is_array ? "array" : "value", key);
     }
     keep(key, leaf);
     return {};
