@@ -81,7 +81,9 @@ Result<EformerIndex> parse_eformer_index(std::string_view text) {
   const Json* format = parsed->find("format");
   if (format == nullptr || format->text() == nullptr || *format->text() != "tensorstore") {
     return Error(Code::kCorrupt, "index/format",
-                 "tensorstore_index.json: 'format' must be \"tensorstore\"");
+                 fmt::format("tensorstore_index.json: unsupported index format: {}; 'format' must "
+                             "be \"tensorstore\"",
+                             format == nullptr ? "none" : dump_json(*format).substr(0, 100)));
   }
   EformerIndex index;
   const Json* prefixes = parsed->find("prefixes");

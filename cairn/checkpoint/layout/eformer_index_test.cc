@@ -44,6 +44,8 @@ TEST(EformerIndex, RefusesDamageByName) {
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().reason(), reason) << text;
   }
+  const auto other = parse_eformer_index(R"({"format": "orbax", "prefixes": {}})");
+  EXPECT_NE(other.error().message().find("unsupported index format: \"orbax\""), std::string::npos);
 }
 
 TEST(EformerIndex, MergingOnePrefixKeepsAllElse) {
