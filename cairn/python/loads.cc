@@ -40,12 +40,20 @@ nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) 
   return made;
 }
 
+/// How an array lay on a mesh when it was saved. What lay on one device or on no mesh, and a
+/// number, lies on all devices of any mesh. Nothing: another system saved it and does not say.
+nb::object saved_spec(const OpenedPrefix& prefix, const ManifestArray& array) {
+  if (array.spec) return nb::cast(array.spec->entries());
+  if (prefix.foreign && !array.stored.shape.empty()) return nb::none();
+  return nb::list();
+}
+
 nb::list outlines_of(const OpenedPrefix& prefix) {
   nb::list outlines;
   for (const ManifestArray& array : prefix.manifest.arrays) {
-    const nb::object spec = array.spec ? nb::cast(array.spec->entries()) : nb::none();
     outlines.append(nb::make_tuple(array.path.parts(), std::string(dtype_name(array.stored.dtype)),
-                                   nb::tuple(nb::cast(array.stored.shape)), spec));
+                                   nb::tuple(nb::cast(array.stored.shape)),
+                                   saved_spec(prefix, array)));
   }
   return outlines;
 }

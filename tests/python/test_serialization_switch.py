@@ -14,14 +14,16 @@ import flax
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import safetensors.numpy
+from cairn.serialization import serialization as ours
 from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
 from cairn.serialization.async_manager import CheckpointMetadata
 from cairn.serialization.checkpointer import find_latest_checkpoint
 from eformer.serialization.async_manager import CheckpointMetadata as ReferenceMetadata
 from flax import nnx
-from jax.sharding import Mesh
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 TREE = {"w": np.arange(6.0, dtype=np.float32)}
 
@@ -29,6 +31,11 @@ TREE = {"w": np.arange(6.0, dtype=np.float32)}
 @pytest.fixture(name="line")
 def mesh_of_one_axis():
     return Mesh(np.array(jax.devices()), ("a",))
+
+
+@pytest.fixture(name="grid")
+def mesh_of_two_axes():
+    return Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
 
 
 def files_in(folder):
@@ -243,3 +250,68 @@ def test_leaves_that_stay_as_the_template_has_them_are_listed(tmp_path, caplog):
     caplog.clear()
     _, about = manager.load_pytree(where, None, prefix="m", template={"a": np.zeros(2)})
     assert about == {"lr": 1, "step": 1} and not caplog.records
+
+
+NUMBERS = {"w": jnp.ones(8), "step": 3, "inside": [jnp.zeros(8), 0.5, True], "name": "adam"}
+
+
+def save_tree_of_reference(path, mesh):
+    manager = eformer.serialization.AsyncCheckpointManager(float_dtype=None)
+    manager.save_tree(NUMBERS, path, mesh, prefix="m")
+
+
+def save_pytree_of_reference(path, mesh):
+    manager = eformer.serialization.AsyncCheckpointManager(float_dtype=None)
+    manager.save_pytree(NUMBERS, path, mesh, prefix="m")
+
+
+@pytest.mark.parametrize("save", [save_tree_of_reference, save_pytree_of_reference])
+def test_numbers_that_the_reference_did_not_store_stay_those_of_the_template(
+        tmp_path, line, caplog, save):
+    save(str(tmp_path), line)
+    template = {"w": jnp.zeros(8), "step": 9, "inside": [jnp.ones(8), 1.5, False], "name": "sgd"}
+    manager = AsyncCheckpointManager()
+    tree, about = manager.load_pytree(tmp_path, line, prefix="m", template=template)
+    assert (tree["step"], tree["inside"][1:], tree["name"]) == (9, [1.5, False], "sgd")
+    assert tree["w"].sum() == 8 and tree["inside"][0].sum() == 0
+    assert about["kept_from_template"] == ["inside.1", "inside.2", "name", "step"]
+    assert [record.message for record in caplog.records if "template's values" in record.message]
+    assert cairn.load(tmp_path, prefix="m", template=template)["step"] == 9
+    template["more"] = jnp.zeros(1)
+    with pytest.raises(KeyError, match=r"Missing array for key 'more' \("):
+        manager.load_pytree(tmp_path, line, prefix="m", template=template)
+
+
+def test_what_lay_on_no_mesh_goes_to_every_device_of_any(tmp_path, grid):
+    """Arrays on the mesh go back to their place; those without one are replicated."""
+    spread = NamedSharding(grid, PartitionSpec("a", "b"))
+    state = {"w": jax.device_put(jnp.arange(64.0).reshape(8, 8), spread), "step": jnp.int32(7),
+             "adam": optax.adam(1e-3).init({"w": jnp.ones((8, 8))}), "seen": np.arange(3)}
+    run = Checkpointer(tmp_path, None, [CheckpointInterval(every=1)])
+    run.on_step(grid, state, step=1)
+    tree, _ = run.load_checkpoint(grid)
+    assert tree["w"].sharding == spread
+    for leaf in (tree["step"], tree["adam"]["0"]["count"], tree["adam"]["0"]["mu"]["w"],
+                 tree["seen"]):
+        assert leaf.sharding == NamedSharding(grid, PartitionSpec())
+    other = Mesh(grid.devices, ("x", "y"))
+    with pytest.raises(ValueError, match="No sharding specified for 'w' on multi-axis mesh"):
+        run.load_checkpoint(other)
+
+
+def test_arrays_of_others_go_to_a_mesh_of_several_axes_only_if_they_are_scalars(tmp_path, grid):
+    saver = eformer.serialization.serialization
+    run = Checkpointer(tmp_path, None, [])
+    saver.tree_serialize_leaves(str(tmp_path), {"step": jnp.int32(7), "w": jnp.ones(8)})
+    with pytest.raises(ValueError, match="No sharding specified for 'w' on multi-axis mesh"):
+        run.load_checkpoint(grid, path=tmp_path, discover_latest=False)
+
+
+def test_an_index_of_another_format_is_named(tmp_path, line):
+    (tmp_path / "tensorstore_index.json").write_text('{"format": "orbax", "arrays": []}')
+    for load in (lambda: cairn.load(tmp_path),
+                 lambda: AsyncCheckpointManager().load(tmp_path, line),
+                 lambda: ours.tree_deserialize_leaves(tmp_path, line)):
+        with pytest.raises(ValueError, match='unsupported index format: "orbax"') as caught:
+            load()
+        assert caught.value.reason == "index/format"

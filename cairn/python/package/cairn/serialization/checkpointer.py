@@ -306,9 +306,10 @@ class Checkpointer:
 
         Args:
             mesh: arrays go there: by `shardings`, else by `partition_rules`, else as the template's
-                lie there, else as they were saved where the mesh has those axes, else onto every
-                device; that is refused on a mesh of several axes unless `structured` or with a
-                template.
+                lie there, else as they were saved where the mesh has those axes. Scalars, and
+                arrays that lay on one device or on no mesh, go onto every device. So does the rest,
+                unless the mesh has several axes: then that is refused, except with `structured` or
+                a template.
             path: where to look; None: the run directory.
             discover_latest: False: the path itself is the checkpoint.
             structured: the tree as it was saved; needs a prefix, which rules and shardings see in
