@@ -12,6 +12,7 @@
 #include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/checkpoint/inspect/verify.h"
+#include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/python/arrays.h"
@@ -188,6 +189,7 @@ void bind_checkpoints(nb::module_& module) {
   module.def("parse_directory", [](const std::string& text) {
     return value_of(KeyPath::parse_directory(text)).parts();
   });
+  module.def("part_of_reference", [](const std::string& part) { return part_of_reference(part); });
   module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });
   module.def("list_run", &run_entries, nb::arg("base"));
   module.def("find_latest_checkpoint", &latest_in, nb::arg("base"));

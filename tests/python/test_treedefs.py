@@ -12,7 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from cairn.serialization import AsyncCheckpointManager as Ours
+from cairn.serialization.serialization import leaf_key_paths
 from eformer.serialization import AsyncCheckpointManager as Reference
+from eformer.serialization.serialization import leaf_key_paths as reference_paths
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 Point = collections.namedtuple("Point", "x y")
@@ -24,6 +27,17 @@ class TrainState:
     params: dict
     opt_state: tuple
     name: str = flax.struct.field(pytree_node=False, default="adam")
+
+
+class Keyless:
+    """A node that JAX knows without keys."""
+
+    def __init__(self, first, second):
+        self.both = (first, second)
+
+
+jax.tree_util.register_pytree_node(Keyless, lambda node: (node.both, None),
+                                   lambda _, both: Keyless(*both))
 
 
 @dataclasses.dataclass
@@ -75,6 +89,21 @@ def test_the_reference_loads_what_we_save_with_its_containers(tmp_path, mesh):
         loaded, extras = Reference().load_pytree(str(tmp_path), mesh, prefix=name)
         same(loaded, tree)
         assert extras == {"epoch": 3}
+
+
+@pytest.mark.parametrize("saver", [Reference, Ours])
+@pytest.mark.parametrize("loader", [Reference, Ours])
+@pytest.mark.parametrize("has_template", [True, False])
+def test_nodes_without_keys_go_both_ways(tmp_path, mesh, saver, loader, has_template):
+    tree = {"cu": Keyless(jnp.ones(8), [Keyless(jnp.zeros(4), jnp.arange(2))])}
+    manager = saver(float_dtype=None)
+    manager.save_pytree(tree, str(tmp_path), mesh, prefix="m")
+    manager.global_manager.wait_until_finished()
+    template = jax.tree.map(jnp.zeros_like, tree) if has_template else None
+    loaded, _ = loader().load_pytree(str(tmp_path), mesh, prefix="m", template=template)
+    same(loaded, tree)
+    assert leaf_key_paths(tree, "m")["cu"].both[0] == \
+        reference_paths(tree, "m")["cu"].both[0] == "m.cu.<flat index 0>"
 
 
 def test_the_reference_loads_sharded_arrays_by_its_rules(tmp_path, mesh):

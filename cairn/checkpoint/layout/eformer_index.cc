@@ -103,6 +103,17 @@ Result<EformerIndex> parse_eformer_index(std::string_view text) {
   return index;
 }
 
+std::string part_of_reference(std::string_view part) {
+  constexpr std::string_view kBefore = "<flat index ";
+  constexpr std::string_view kAfter = ">";
+  if (part.size() <= kBefore.size() + kAfter.size() || !part.starts_with(kBefore) ||
+      !part.ends_with(kAfter))
+    return std::string(part);
+  const auto number = part.substr(kBefore.size(), part.size() - kBefore.size() - kAfter.size());
+  const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
+  return std::string(std::ranges::all_of(number, is_digit) ? number : part);
+}
+
 std::vector<IndexedArray> indexed_arrays(const Manifest& manifest) {
   const std::string directory = prefix_directory(manifest.prefix);
   std::vector<IndexedArray> arrays;

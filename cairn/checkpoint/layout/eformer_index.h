@@ -46,6 +46,10 @@ struct EformerIndex {
 /// index/bad-member, index/unsafe-path (a path that leaves the checkpoint), index/duplicate-path.
 Result<EformerIndex> parse_eformer_index(std::string_view text);
 
+/// A part of a key path of the reference as we write it. Children of nodes that JAX knows without
+/// keys are `<flat index 0>` there and `0` here.
+std::string part_of_reference(std::string_view part);
+
 /// What the index says of the arrays of a manifest.
 std::vector<IndexedArray> indexed_arrays(const Manifest& manifest);
 

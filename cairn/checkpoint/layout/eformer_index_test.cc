@@ -48,6 +48,19 @@ TEST(EformerIndex, RefusesDamageByName) {
   EXPECT_NE(other.error().message().find("unsupported index format: \"orbax\""), std::string::npos);
 }
 
+TEST(EformerIndex, KnowsThePartsOfNodesWithoutKeys) {
+  const std::pair<const char*, const char*> parts[] = {
+      {"<flat index 0>", "0"},
+      {"<flat index 12>", "12"},
+      {"0", "0"},
+      {"", ""},
+      {"<flat index >", "<flat index >"},
+      {"<flat index x>", "<flat index x>"},
+      {"<flat index 0", "<flat index 0"},
+  };
+  for (const auto& [theirs, ours] : parts) EXPECT_EQ(part_of_reference(theirs), ours);
+}
+
 TEST(EformerIndex, MergingOnePrefixKeepsAllElse) {
   const auto first = merge_eformer_index(std::nullopt, {{"model", list_of("model/w")}});
   ASSERT_TRUE(first);

@@ -24,7 +24,7 @@ std::vector<std::string> split_path(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
     const std::size_t slash = path.find('/');
-    parts.emplace_back(path.substr(0, slash));
+    parts.push_back(part_of_reference(path.substr(0, slash)));
     path = slash == std::string_view::npos ? "" : path.substr(slash + 1);
   }
   return parts;

@@ -165,6 +165,14 @@ def key_of(key: Any) -> str | int:
     return _NOT_NAME.sub("", str(key))
 
 
+def reference_part(key: Any) -> str:
+    """The same as the reference system writes it: another text where a node has no keys."""
+    jax = sys.modules.get("jax")
+    if jax is not None and isinstance(key, jax.tree_util.FlattenedIndexKey):
+        return f"<flat index {key.key}>"
+    return str(key_of(key))
+
+
 def _kind_of(thing: Any) -> str:
     if isinstance(thing, tuple):
         return "named_tuple" if hasattr(thing, "_fields") else "tuple"

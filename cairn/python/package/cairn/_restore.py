@@ -64,7 +64,7 @@ class _Structure:
         self._prefix = prefix
         self._keys = [str(key) for key in content["leaf_keys_full"]]
         self._mask = [bool(one) for one in content["arr_mask"]]
-        self._arrays = [_core.parse_directory(_below(prefix, str(one)))
+        self._arrays = [_ours(_core.parse_directory(_below(prefix, str(one))))
                         if str(one) != prefix else [] for one in content["array_relpaths"]]
         self._payload = {int(n): str(text) for n, text in content["nonarray_payload"].items()}
         self._treedef = base64.b64decode(content["treedef_b64"], validate=True)
@@ -101,7 +101,7 @@ class _Structure:
 
     def _parts(self, key: str) -> list[str]:
         above = self._prefix + "."
-        return key[len(above):].split(".") if key.startswith(above) else []
+        return _ours(key[len(above):].split(".")) if key.startswith(above) else []
 
     def _collected(self, tree: Any) -> list[Any]:
         found = _count(tree)
@@ -231,6 +231,10 @@ def _plain(value: Any, limit: _Limit, depth: int = 0) -> Any:
 
 def _is_pair_of_floats(arguments: Any) -> bool:
     return isinstance(arguments, tuple) and [type(one) for one in arguments] == [float, float]
+
+
+def _ours(parts: list[str]) -> list[str]:
+    return [*map(_core.part_of_reference, parts)]
 
 
 def _below(prefix: str, path: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cairn import _core
 from cairn._errors import error_of
-from cairn._nodes import children_of, key_of, with_children
+from cairn._nodes import children_of, reference_part, with_children
 from cairn.serialization import fsspec_utils
 from cairn.serialization._dicts import put
 from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
@@ -57,7 +57,7 @@ def leaf_key_paths(pytree: Any, prefix: str | None = "", *,
     if jax is None:
         return _paths_in(pytree, (), text, is_leaf)
     found, treedef = jax.tree_util.tree_flatten_with_path(pytree, is_leaf=is_leaf)
-    return treedef.unflatten([text([str(key_of(key)) for key in path]) for path, _ in found])
+    return treedef.unflatten([text([*map(reference_part, path)]) for path, _ in found])
 
 
 def _paths_in(tree: Any, above: Parts, text: Callable[[Parts], str],
