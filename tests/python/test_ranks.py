@@ -60,6 +60,15 @@ def test_a_rank_whose_leaf_cannot_be_saved_fails_the_save_of_all(jobs, tmp_path,
     got(jobs[4].do("save", path=path, step=1))
 
 
+def test_arrays_that_no_process_has_whole_are_gathered_by_functions_alone(jobs, tmp_path):
+    path = str(tmp_path / "c")
+    failed(jobs[2].do("save_gathered", path=path, by_functions=False), "gather_fns=True", "'rows'",
+           "several processes", "make_shard_and_gather_fns")
+    assert not os.path.exists(path)
+    got(jobs[2].do("save_gathered", path=path, by_functions=True))
+    got(jobs[1].do("save_gathered", path=path, by_functions=False))
+
+
 def test_a_checkpoint_that_is_not_there_is_an_error_of_all(jobs, tmp_path):
     answers = jobs[4].do("load", path=str(tmp_path / "none"), step=1)
     assert {answer["type"] for answer in answers} == {"NotFoundError"}, answers

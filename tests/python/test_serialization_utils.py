@@ -32,6 +32,13 @@ def some_state(rng):
                                 jnp.dtype(rng.choice(DTYPES))) for name in chosen}
 
 
+def test_reshard_inside_of_jit_is_a_constraint(mesh):
+    wanted = NamedSharding(mesh, PartitionSpec("a", "b"))
+    for module in (utils, reference):
+        moved = jax.jit(lambda x, reshard=module.reshard: reshard(x * 2, wanted))(jnp.ones((8, 8)))
+        assert moved.sharding.is_equivalent_to(wanted, 2)
+
+
 def test_names_of_files():
     for path in ["/x/model", "/x/model.safetensors", "/x/model.safetensors.index.json", "",
                  "/x/model-00001-of-00004.safetensors", "/x/model-00001-of-00004",

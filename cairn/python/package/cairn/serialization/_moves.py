@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cairn._errors import error_of
 from cairn.serialization._casts import dtype_named
 
 
@@ -21,10 +22,14 @@ def create_cpu_mesh(axis_dims: Sequence[int] = (1, -1, 1, 1, 1),
 
 
 def reshard(x: Any, target_sharding: Any) -> Any:
-    """The array on other devices. Axes that do not divide their dimension are left out."""
+    """The array on other devices; inside of jit, the constraint that it lies there. Axes that do
+    not divide their dimension are left out."""
     import jax
     if isinstance(target_sharding, jax.sharding.NamedSharding):
         target_sharding = _fitting(target_sharding.mesh, target_sharding.spec, x.shape)
+    if isinstance(x, jax.core.Tracer):
+        constrained: Any = jax.lax.with_sharding_constraint  # JAX has no types for it
+        return constrained(x, target_sharding)
     return jax.device_put(x, target_sharding)
 
 
@@ -82,3 +87,16 @@ def to_host(x: Any, float_dtype: Any, mesh: Any, cpu_offload: bool = False) -> A
     wanted = dtype_named(float_dtype)
     is_float = str(getattr(x, "dtype", "")).startswith(("float", "bfloat"))
     return x.astype(wanted) if wanted is not None and is_float else x
+
+
+def on_this_host(key: str, leaf: Any) -> Any:
+    """The leaf of this name as an array of NumPy; what lies on no device stays as it is."""
+    import jax
+    if isinstance(leaf, jax.Array) and not leaf.is_fully_addressable and \
+            not leaf.is_fully_replicated:
+        raise error_of("invalid_argument", "save/cannot-gather", "",
+                       f"gather_fns=True: '{key}' lies on devices of several processes, and no "
+                       "process can bring it to its host alone; leave gather_fns out, and each "
+                       "process saves its own shards, or give the functions that "
+                       "make_shard_and_gather_fns() makes")
+    return jax.device_get(leaf)

@@ -29,7 +29,7 @@ from cairn.serialization._metadata import (
     json_text,
     reference_extras,
 )
-from cairn.serialization._moves import create_cpu_mesh, to_host
+from cairn.serialization._moves import create_cpu_mesh, on_this_host, to_host
 from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._tracker import SaveTracker
 from cairn.serialization._wishes import Rules, is_anywhere
@@ -456,8 +456,7 @@ def _gathered(tree: Any, gather_fns: Mapping[Any, Any] | bool | None) -> Any:
     if not gather_fns:
         return tree
     if gather_fns is True:
-        import jax
-        return _mapped(tree, lambda _, leaf: jax.device_get(leaf))
+        return _mapped(tree, on_this_host)
     functions = by_text(gather_fns)
     return _mapped(tree, lambda key, leaf: functions.get(key, lambda x: x)(leaf))
 

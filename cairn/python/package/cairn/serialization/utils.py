@@ -15,6 +15,7 @@ from cairn.serialization._casts import STRING_TO_DTYPE_MAP, put_dtype
 from cairn.serialization._dicts import by_text, flatten_dict, is_flatten, unflatten_dict
 from cairn.serialization._moves import (
     create_cpu_mesh,
+    on_this_host,
     reshard,
     to_host,
     with_sharding_constraint,
@@ -172,8 +173,7 @@ def apply_gather_functions(state: Mapping[str, Any], gather_fns: Mapping[Any, An
     if not gather_fns:
         return dict(state)
     if gather_fns is True:
-        import jax
-        return {key: jax.device_get(value) for key, value in state.items()}
+        return {key: on_this_host(key, value) for key, value in state.items()}
     functions = by_text(gather_fns)
     missing = [key for key in state if functions.get(key) is None]
     if missing and not mismatch_allowed:
