@@ -26,7 +26,7 @@ class Clock {
 /// The machine's clock. Lives for ever.
 Clock& system_clock();
 
-/// "2026-01-31T12:34:56.789012+00:00", always UTC, as the reference system writes time stamps.
+/// "2026-01-31T12:34:56.789012+00:00", always UTC, as manifests have it.
 std::string format_timestamp(Clock::Wall time);
 /// "2026-01-31T13:34:56.789012", local time, the fraction left out when it is zero: as Python's
 /// datetime.now().isoformat(), in which the reference system marks the checkpoints of a run.

@@ -79,7 +79,9 @@ Result<CheckpointMetadata> CheckpointMetadata::from_dict(const Json& json) {
 }
 
 CheckpointMetadata describe_checkpoint(const Manifest& manifest, bool with_arrays) {
-  CheckpointMetadata metadata{.timestamp = manifest.time, .custom_metadata = manifest.metadata};
+  const auto time = parse_timestamp(manifest.time);
+  CheckpointMetadata metadata{.timestamp = time ? format_local_timestamp(*time) : manifest.time,
+                              .custom_metadata = manifest.metadata};
   if (!with_arrays) return metadata;
   for (const ManifestArray& array : manifest.arrays) {
     const format::StoredArray& stored = array.stored;

@@ -60,6 +60,13 @@ TEST(CheckpointMetadata, RefusesWhatIsNone) {
   EXPECT_EQ(reason(parse_checkpoint_metadata("{")), "json/syntax");
 }
 
+TEST(CheckpointMetadata, HasLocalTimeWithoutAZone) {
+  const Clock::Wall time{std::chrono::microseconds(1767323045678901)};
+  Manifest manifest;
+  manifest.time = format_timestamp(time);
+  EXPECT_EQ(describe_checkpoint(manifest, false).timestamp, format_local_timestamp(time));
+}
+
 /// A checkpoint as another system would have left it: arrays, index, metadata.
 class ForeignCheckpoint : public ::testing::Test {
  protected:

@@ -9,6 +9,9 @@ import sys
 import types
 
 import eformer.serialization
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 # Names of other parts of eformer that its modules happen to import; no part of serialization.
@@ -70,6 +73,42 @@ def test_a_name(module, name):
         assert hasattr(ours, method), method
         if callable(getattr(theirs, method)):
             takes_as_much(getattr(ours, method), getattr(theirs, method))
+
+
+PRIVATE = {
+    "serialization": ["_keyentry_to_str", "_is_none", "_fs_paths_from_key_paths",
+                      "_fully_replicated_sharding", "_sharding_from_leaf"],
+    "async_manager": ["_is_none"],
+    "checkpointer": ["_read_checkpoint_metadata", "_write_checkpoint_metadata"],
+}
+
+
+@pytest.mark.parametrize("module, name", [(module, name) for module, names in PRIVATE.items()
+                                          for name in names])
+def test_a_private_name_that_programs_import(module, name):
+    theirs, ours = (getattr(importlib.import_module(f"{package}.serialization.{module}"), name)
+                    for package in ("eformer", "cairn"))
+    takes_as_much(ours, theirs)
+
+
+def test_private_names_answer_as_those_of_the_reference(tmp_path):
+    ours, theirs = (importlib.import_module(f"{package}.serialization.serialization")
+                    for package in ("cairn", "eformer"))
+    mesh = jax.sharding.Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
+    tree = {"w": jnp.ones(2), "l": [np.ones(2), 1, 1.5, True], "text": "x"}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        assert [*map(ours._keyentry_to_str, path)] == [*map(theirs._keyentry_to_str, path)]
+        for where in (mesh, None):
+            assert ours._sharding_from_leaf(leaf, where) == theirs._sharding_from_leaf(leaf, where)
+    keys = {"a": "model.w", "b": ["model.l.0"]}
+    assert ours._fs_paths_from_key_paths(str(tmp_path), keys) == \
+        theirs._fs_paths_from_key_paths(str(tmp_path), keys)
+    assert ours._is_none(None) and not ours._is_none(0)
+    checkpointer = importlib.import_module("cairn.serialization.checkpointer")
+    checkpointer._write_checkpoint_metadata(str(tmp_path), 7, True)
+    mark = checkpointer._read_checkpoint_metadata(str(tmp_path))
+    assert (mark["step"], mark["is_temporary"]) == (7, True) and set(mark) == \
+        {"step", "timestamp", "is_temporary"}
 
 
 def test_importing_it_imports_nothing_large():

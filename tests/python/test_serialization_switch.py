@@ -4,8 +4,10 @@
 import copy
 import dataclasses
 import datetime as dt
+import errno
 import os
 import pickle
+import shutil
 from typing import Any, NamedTuple
 
 import cairn
@@ -315,3 +317,26 @@ def test_an_index_of_another_format_is_named(tmp_path, line):
         with pytest.raises(ValueError, match='unsupported index format: "orbax"') as caught:
             load()
         assert caught.value.reason == "index/format"
+
+
+@pytest.mark.parametrize("lost", ["m/w/0", "m/w"])
+def test_lost_files_of_an_array_are_both_damage_and_files_that_are_not_there(tmp_path, line, lost):
+    manager = AsyncCheckpointManager(blocking=True)
+    manager.save_pytree(TREE, tmp_path, prefix="m")
+    shutil.rmtree(tmp_path / lost) if (tmp_path / lost).is_dir() else (tmp_path / lost).unlink()
+    for kind in (FileNotFoundError, ValueError, cairn.CorruptError):
+        with pytest.raises(kind) as caught:
+            manager.load_pytree(tmp_path, line, prefix="m")
+        assert caught.value.errno == errno.ENOENT and caught.value.reason == "load/chunk-missing"
+        assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
+
+
+def test_times_have_no_zone(tmp_path):
+    run = Checkpointer(tmp_path, None, [])
+    run.save_pytree(TREE, "m", step=1)
+    run.wait_until_finished()
+    for load in (run.load_checkpoint(None, prefix="m"), run.load_pytree(None, prefix="m"),
+                 run.load_pytree(None, prefix="m", load_treedef=True),
+                 AsyncCheckpointManager().load(tmp_path / "run-1", None, prefix="m")):
+        time = dt.datetime.fromisoformat(load[1]["timestamp"])
+        assert time.tzinfo is None and abs(time - dt.datetime.now()) < dt.timedelta(hours=1)

@@ -11,6 +11,7 @@ _NUMBERS = {
     "storage/no-space": errno.ENOSPC,
     "fs/too-many-files": errno.EMFILE,
     "fs/file-too-large": errno.EFBIG,
+    "load/chunk-missing": errno.ENOENT,
     "not_found": errno.ENOENT,
     "already_exists": errno.EEXIST,
     "permission_denied": errno.EACCES,
@@ -82,6 +83,10 @@ class CorruptError(Error, ValueError):
     """These bytes are not what was saved."""
 
 
+class MissingDataError(CorruptError, FileNotFoundError):
+    """Files of an array are gone."""
+
+
 class UnavailableError(Error, ConnectionError):
     """Worth another try."""
 
@@ -109,6 +114,7 @@ class UnsupportedError(Error, NotImplementedError):
 _BY_REASON: dict[str, type[Error]] = {
     "load/key-missing": MissingKeyError,
     "load/missing-array": MissingKeyError,
+    "load/chunk-missing": MissingDataError,
     "load/prefix-missing": MissingPrefixError,
     "fs/file-too-large": ResourceError,
 }

@@ -35,6 +35,7 @@ from cairn.serialization._tracker import SaveTracker
 from cairn.serialization._wishes import Rules, is_anywhere
 from cairn.serialization.base_manager import CheckpointManager, metadata_of
 from cairn.serialization.fsspec_utils import exists, local_path, path_text
+from cairn.serialization.serialization import _is_none as _is_none
 from cairn.serialization.serialization import (
     GLOBAL_CHECKPOINT_TIMEOUT,
     leaf_key_paths,

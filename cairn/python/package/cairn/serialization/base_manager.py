@@ -288,7 +288,7 @@ def _write_parts(state: Mapping[str, Any], base: str, metadata: Mapping[str, str
         _write({key: state[key] for key in keys}, part, metadata)
         weight_map.update(dict.fromkeys(keys, os.path.basename(part)))
     if write_index_file:
-        _replace(index, json.dumps({"metadata": metadata or {}, "weight_map": weight_map}))
+        replace_file(index, json.dumps({"metadata": metadata or {}, "weight_map": weight_map}))
     for part in replaced - set(parts):
         if os.path.isfile(part):
             os.remove(part)
@@ -318,7 +318,7 @@ def _parts_named_by(index: str) -> set[str]:
             if name == os.path.basename(name) and name.endswith(".safetensors")}
 
 
-def _replace(path: str, text: str) -> None:
+def replace_file(path: str, text: str) -> None:
     """Whole or not at all, and durable."""
     aside = f"{path}.{uuid.uuid4().hex}"
     try:

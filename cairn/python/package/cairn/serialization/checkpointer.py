@@ -29,7 +29,15 @@ from cairn.serialization.async_manager import (
     described,
     take_template_shardings,
 )
-from cairn.serialization.fsspec_utils import join_path, local_path, path_text, scheme_of, settled
+from cairn.serialization.base_manager import replace_file
+from cairn.serialization.fsspec_utils import (
+    join_path,
+    local_path,
+    path_text,
+    scheme_of,
+    settled,
+    should_write_shared_checkpoint_files,
+)
 
 __all__ = ["AsyncCheckpointManager", "CheckpointInterval", "CheckpointPath", "Checkpointer",
            "MetadataDict", "RetentionRules", "find_latest_checkpoint", "fsspec_utils"]
@@ -458,6 +466,14 @@ def _read_checkpoint_metadata(checkpoint_path: Any, fs: Any = None) -> MetadataD
     with open(os.path.join(settled(checkpoint_path), "metadata.json"), encoding="utf-8") as file:
         found: MetadataDict = json.load(file)
     return found
+
+
+def _write_checkpoint_metadata(checkpoint_path: Any, step: int, is_temporary: bool) -> None:
+    """Writes `metadata.json`, by which a checkpoint of a run is found; the first process does."""
+    if should_write_shared_checkpoint_files(checkpoint_path):
+        mark = {"step": int(step), "timestamp": dt.datetime.now().isoformat(),
+                "is_temporary": bool(is_temporary)}
+        replace_file(os.path.join(settled(checkpoint_path), "metadata.json"), json.dumps(mark))
 
 
 def _say_unused(made: type, known: type, names: Sequence[str]) -> None:

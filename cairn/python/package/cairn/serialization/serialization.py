@@ -15,7 +15,7 @@ from cairn.serialization import fsspec_utils
 from cairn.serialization._dicts import put
 from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
 from cairn.serialization.fsspec_utils import local_path
-from cairn.serialization.sharding_utils import match_partition_rules
+from cairn.serialization.sharding_utils import everywhere, match_partition_rules
 
 __all__ = ["fsspec_utils", "is_array_like", "join_key", "leaf_key_paths", "match_partition_rules",
            "tree_deserialize_leaves", "tree_serialize_leaves"]
@@ -58,6 +58,37 @@ def leaf_key_paths(pytree: Any, prefix: str | None = "", *,
         return _paths_in(pytree, (), text, is_leaf)
     found, treedef = jax.tree_util.tree_flatten_with_path(pytree, is_leaf=is_leaf)
     return treedef.unflatten([text([*map(reference_part, path)]) for path, _ in found])
+
+
+# Private names of the reference that programs import.
+def _keyentry_to_str(path_elem: Any) -> str:
+    return reference_part(path_elem)
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
+
+
+def _fs_paths_from_key_paths(checkpoint_dir: Any, leaf_path: Any) -> Any:
+    """The directory of each array, in a tree of dotted key paths."""
+    import jax
+    return jax.tree.map(lambda key: fsspec_utils.join_path(checkpoint_dir, key.replace(".", "/")),
+                        leaf_path)
+
+
+def _fully_replicated_sharding(mesh: Any) -> Any:
+    """On every device of the mesh, or on the first device without one."""
+    import jax
+    return everywhere(mesh) if mesh is not None else \
+        jax.sharding.SingleDeviceSharding(jax.devices()[0])
+
+
+def _sharding_from_leaf(leaf: Any, mesh: Any) -> Any:
+    """Its own, or every device; None for what is neither an array nor a number."""
+    if getattr(leaf, "sharding", None) is not None:
+        return leaf.sharding
+    is_known = is_array_like(leaf) or isinstance(leaf, (bool, int, float, complex))
+    return _fully_replicated_sharding(mesh) if is_known else None
 
 
 def _paths_in(tree: Any, above: Parts, text: Callable[[Parts], str],

@@ -78,10 +78,11 @@ def _whole(tensor: Any, mesh: Any) -> Any:
     import jax
     if not isinstance(tensor, jax.Array) or tensor.is_fully_addressable:
         return tensor
-    return jax.jit(lambda x: x, out_shardings=_everywhere(mesh))(tensor)
+    return jax.jit(lambda x: x, out_shardings=everywhere(mesh))(tensor)
 
 
-def _everywhere(mesh: Any) -> Any:
+def everywhere(mesh: Any) -> Any:
+    """On all of its devices, whole."""
     import jax
     make_spec: Any = jax.sharding.PartitionSpec
     return jax.sharding.NamedSharding(mesh, make_spec())
@@ -120,7 +121,7 @@ def create_sharding_tree_from_index(checkpoint_dir: Any, mesh: Any = None,
 def _default(default: Any, mesh: Any, info: dict[str, Any]) -> Any:
     import jax
     if default is None:
-        return None if mesh is None else _everywhere(mesh)
+        return None if mesh is None else everywhere(mesh)
     if isinstance(default, jax.sharding.PartitionSpec):
         if mesh is None:
             raise ValueError("Mesh required when using PartitionSpec as default_sharding")
@@ -139,7 +140,7 @@ def apply_sharding_tree(arrays: Any, sharding_tree: Any, mesh: Any = None) -> An
     def move(array: Any, wish: Any) -> Any:
         if wish is None:
             wish = jax.sharding.SingleDeviceSharding(jax.devices()[0]) if mesh is None \
-                else _everywhere(mesh)
+                else everywhere(mesh)
         if callable(wish):
             return wish(array)
         if isinstance(wish, jax.sharding.Sharding):
@@ -173,6 +174,6 @@ def make_itsharded(xs: Any, mesh: Any) -> Any:
 
     def move(leaf: Any) -> Any:
         is_whole = isinstance(leaf, jax.Array) and leaf.is_fully_addressable
-        return jax.device_put(leaf, _everywhere(mesh)) if is_whole else leaf
+        return jax.device_put(leaf, everywhere(mesh)) if is_whole else leaf
 
     return jax.tree.map(move, xs)
