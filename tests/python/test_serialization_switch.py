@@ -8,6 +8,7 @@ import errno
 import os
 import pickle
 import shutil
+import threading
 from typing import Any, NamedTuple
 
 import cairn
@@ -340,3 +341,33 @@ def test_times_have_no_zone(tmp_path):
                  AsyncCheckpointManager().load(tmp_path / "run-1", None, prefix="m")):
         time = dt.datetime.fromisoformat(load[1]["timestamp"])
         assert time.tzinfo is None and abs(time - dt.datetime.now()) < dt.timedelta(hours=1)
+
+
+def saves(path):
+    manager, run = AsyncCheckpointManager(), Checkpointer(path / "run", None, [])
+    yield lambda gate: manager.save_tree(TREE, path / "a", progress=gate)
+    yield lambda gate: manager.save_pytree(TREE, path / "b", prefix="m", progress=gate)
+    yield lambda gate: run.on_step(None, TREE, True, step=1, progress=gate)
+    yield lambda gate: run.save_checkpoint(TREE, "c", step=2, progress=gate)
+    yield lambda gate: run.save_pytree(TREE, "m", step=3, progress=gate)
+
+
+def test_a_save_that_goes_on_after_its_call_is_said_once(tmp_path, caplog, monkeypatch):
+    monkeypatch.delenv("CAIRN_BLOCKING_SAVES", raising=False)
+    for save in saves(tmp_path):
+        monkeypatch.setattr("cairn.serialization._tracker._said", set())
+        caplog.clear()
+        gate = threading.Event()
+        save(lambda *_, gate=gate: gate.wait())
+        gate.set()
+        assert "is not complete yet" in caplog.text and "CAIRN_BLOCKING_SAVES=1" in caplog.text
+        caplog.clear()
+        save(None)
+        assert "is not complete yet" not in caplog.text
+    monkeypatch.setattr("cairn.serialization._tracker._said", set())
+    AsyncCheckpointManager(blocking=True).save_tree(TREE, tmp_path / "d")
+    monkeypatch.setenv("CAIRN_BLOCKING_SAVES", "0")
+    gate = threading.Event()
+    AsyncCheckpointManager().save_tree(TREE, tmp_path / "e", progress=lambda *_: gate.wait())
+    gate.set()
+    assert "is not complete yet" not in caplog.text

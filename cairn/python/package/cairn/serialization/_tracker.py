@@ -3,10 +3,25 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 
 from cairn import _core
+from cairn._log import logger
+
+_said: set[str] = set()
+
+
+def say_unfinished(handle: _core.SaveHandle) -> None:
+    """Once in a process: programs of the reference expect all files when a save returns. Who set
+    the variable, to whatever, knows."""
+    if handle.done() or _said or "CAIRN_BLOCKING_SAVES" in os.environ:
+        return
+    _said.add(handle.path)
+    logger.warning("%s is not complete yet: saves go on after their call. A program that reads or "
+                   "uploads the files right away sets CAIRN_BLOCKING_SAVES=1, or calls "
+                   "wait_until_finished() first; CAIRN_BLOCKING_SAVES=0 silences this", handle.path)
 
 
 class SaveTracker:

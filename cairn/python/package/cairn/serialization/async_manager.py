@@ -31,7 +31,7 @@ from cairn.serialization._metadata import (
 )
 from cairn.serialization._moves import create_cpu_mesh, on_this_host, to_host
 from cairn.serialization._targets import Callback, Target, with_kept
-from cairn.serialization._tracker import SaveTracker
+from cairn.serialization._tracker import SaveTracker, say_unfinished
 from cairn.serialization._wishes import Rules, is_anywhere
 from cairn.serialization.base_manager import CheckpointManager, metadata_of
 from cairn.serialization.fsspec_utils import exists, local_path, path_text
@@ -361,9 +361,11 @@ class AsyncCheckpointManager:
             return make()
 
         tree, metadata, extras = prepared(make_unless_others_failed, "", "")
-        return self.configured().save([(prefix, tree)], local_path(path), metadata=metadata,
-                                      extras=extras, step=None,
-                                      progress=progress_sink(progress, "saving"), **options)
+        handle = self.configured().save([(prefix, tree)], local_path(path), metadata=metadata,
+                                        extras=extras, step=None,
+                                        progress=progress_sink(progress, "saving"), **options)
+        say_unfinished(handle)
+        return handle
 
     def _on_all(self, tree: Any, dtype: Any, mesh: Any, cpu_offload: bool) -> Any:
         if self.use_tensorstore:

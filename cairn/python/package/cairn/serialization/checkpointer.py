@@ -22,6 +22,7 @@ from cairn.serialization._casts import dtype_named
 from cairn.serialization._clock import PolicyClock
 from cairn.serialization._metadata import json_text, reference_extras
 from cairn.serialization._targets import Callback, Target, with_kept
+from cairn.serialization._tracker import say_unfinished
 from cairn.serialization._wishes import Rules, wished_specs
 from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
@@ -241,7 +242,9 @@ class Checkpointer:
             if self.should_stop:
                 _exit.give_up()
             raise
-        if save is None and isinstance(tree, Refusal):
+        if save is not None:
+            say_unfinished(save)
+        elif isinstance(tree, Refusal):
             tree.refuse()
         return save
 
@@ -433,10 +436,12 @@ class Checkpointer:
         state, wishes, about, numbers = prepared(make, [], "", "")
         self._manager.configured()
         axes = [] if mesh is None else [*zip(mesh.axis_names, mesh.devices.shape)]
-        return self._run.save(state, destination, dtype=dtype_named(dtype), extras=about,
+        save = self._run.save(state, destination, dtype=dtype_named(dtype), extras=about,
                               metrics=numbers, wishes=wishes, mesh=axes if wishes else [],
                               committed=committed, progress=progress_sink(progress, "saving"),
                               **options)
+        say_unfinished(save)
+        return save
 
     def _inside(self, destination: Any) -> str:
         """A name in the run directory, also of a path in it; the path where it leads elsewhere."""
