@@ -19,7 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cairn.serialization import AsyncCheckpointManager, Checkpointer, checkpointer, utils
+from cairn.serialization import (
+    AsyncCheckpointManager,
+    Checkpointer,
+    checkpointer,
+    serialization,
+    utils,
+)
 from eformer.serialization import Checkpointer as ReferenceCheckpointer
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -32,7 +38,7 @@ CANNOT = {
     "2e4aa186": "gives on_step() the step by position, which is a TypeError in the reference too",
     "911729a7": "looks into a bucket, and there is no cloud storage yet",
     "afbe2046": "shows a private function that opens a bucket with fsspec",
-    "066761ab": "shows a private function that nobody else calls",
+    "7938cf49": "forgets the mesh; the reference then saves nothing, and on_step() here refuses",
 }
 
 
@@ -90,7 +96,8 @@ class World:
         self.base = folder / "checkpoints" / "my_model"
         mesh = Mesh(np.array(jax.devices()).reshape(8), ("model",))
         self.names = {
-            **vars(utils), **vars(checkpointer), "AsyncCheckpointManager": AsyncCheckpointManager,
+            **vars(serialization), **vars(utils), **vars(checkpointer),
+            "AsyncCheckpointManager": AsyncCheckpointManager,
             "Checkpointer": Checkpointer, "Mesh": Mesh, "NamedSharding": NamedSharding,
             "PartitionSpec": PartitionSpec, "jnp": jnp, "mesh": mesh, "my_mesh": mesh,
             "checkpointer": Checkpointer(str(self.base), None,
@@ -195,12 +202,17 @@ def array_is_moved(world):
     assert world.names["resharded"].sharding == world.names["new_sharding"]
 
 
+def paths_are_made(world):
+    assert world.names["paths"] == {"a": "/checkpoint/model/layer1/weight",
+                                    "b": "/checkpoint/model/layer1/bias"}
+
+
 # What is there before a block runs, and what must be there after it.
 BLOCKS = {
     "d7ae0fd0": (None, kernels), "9fb352dc": (None, model_is_saved),
     "766a7a18": (weights, weights_are_there), "1990ff63": (None, None),
     "481a23dc": (None, steps_are_saved), "81fc91b6": (None, three_trees_are_saved),
-    "728be5f6": (trees_to_load, custom_shardings_are_used), "7938cf49": (None, None),
+    "728be5f6": (trees_to_load, custom_shardings_are_used), "066761ab": (None, paths_are_made),
     "3c35c521": (None, pytree_is_saved), "d83b6e3d": (pytrees_to_load, pytrees_are_loaded),
     "0eeecc4c": (array_to_move, array_is_moved), "79a361ce": (None, None),
     "38ab2fe6": (None, None), "a442072c": (None, None),
@@ -233,3 +245,5 @@ def test_what_cannot_run_cannot_run_there_either(tmp_path):
             kind(str(tmp_path), None, []).on_step({}, None, False, 3)
         with pytest.raises(TypeError, match="step"):
             kind(str(tmp_path), None, []).on_step({}, 3)
+    with pytest.raises(ValueError, match="mesh"):
+        Checkpointer(str(tmp_path), None, []).on_step({}, step=3)
