@@ -35,6 +35,7 @@ class BoardChannel final : public Channel {
   Clock& clock() override { return clock_; }
   void wait(std::chrono::nanoseconds span) override {
     const auto quiet = board_->settled();
+    if (!quiet) unheard_ = quiet.error();
     clock_.pause(quiet && *quiet ? span : std::min(span, kWaitUnderWay));
   }
 
@@ -51,6 +52,7 @@ class BoardChannel final : public Channel {
   Result<bool> settled() override { return board_->settled(); }
 
   Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from) override {
+    if (unheard_) return *std::exchange(unheard_, std::nullopt);
     std::vector<Received> received;
     for (const int rank : from) CAIRN_TRY(hear(rank, call, received));
     if (place_.rank == 0) CAIRN_TRY(hear_alarm(call, received));
@@ -88,6 +90,7 @@ class BoardChannel final : public Channel {
   const Place place_;
   Clock& clock_;
   std::uint64_t sent_ = 0;
+  std::optional<Error> unheard_;  ///< what the board said while nobody could be told: Ctrl-C, often
 };
 
 }  // namespace

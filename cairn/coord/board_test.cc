@@ -162,5 +162,30 @@ TEST(Board, AnInterruptedRankEndsTheCallOfAll) {
   }
 }
 
+/// Fails once, while somebody waits.
+class InterruptedBoard final : public WallBoard {
+ public:
+  using WallBoard::WallBoard;
+  Result<bool> settled() override {
+    if (asked_++ > 0) return true;
+    return Error(Code::kCancelled, "board/interrupted", "it was interrupted");
+  }
+
+ private:
+  int asked_ = 0;
+};
+
+TEST(Board, WhatItSaysWhileARankWaitsEndsTheCallOfAll) {
+  const auto wall = std::make_shared<Wall>();
+  Coordinators job = open_all(wall, 2);
+  job[1] = must(open_board(std::make_unique<InterruptedBoard>(wall), {1, 2}));
+  for (const int rank : {1, 0}) {
+    const auto result = job[rank]->barrier("save 1", soon_enough());
+    ASSERT_EQ(reason(result), "coord/rank-failed");
+    EXPECT_NE(result.error().message().find("rank 1 failed: it was interrupted"), std::string::npos)
+        << result.error().message();
+  }
+}
+
 }  // namespace
 }  // namespace cairn::coord

@@ -201,13 +201,16 @@ class Rank:
         return len(SHAPES)
 
     def save_beside_a_thread(self, path, step):
-        """Says so when a thread has counted far since the save began to wait for others."""
+        """Says so when a thread has counted far since the save began to wait for others: rank 0 has
+        made the directory, and the others look for its note."""
         ended = threading.Event()
+        looked = is_looked_for() if self.rank else None
+
+        def is_waiting():
+            return is_in_a_save() and (looked.is_set() if looked else os.path.isdir(path))
 
         def count():
-            while not ended.is_set() and not is_in_a_save():
-                pass
-            while not ended.is_set() and self.rank == 0 and not os.path.isdir(path):
+            while not ended.is_set() and not is_waiting():
                 pass
             for _ in range(200_000):
                 pass
@@ -233,6 +236,20 @@ class Rank:
         except (Exception, KeyboardInterrupt) as error:
             return {"error": str(error), "reason": getattr(error, "reason", ""),
                     "type": type(error).__name__}
+
+
+def is_looked_for():
+    """Set when the main thread looks for a note of another rank in a save."""
+    from cairn._boards import JaxBoard
+    looked, find = threading.Event(), JaxBoard.find
+
+    def noted(board, key):
+        if is_in_a_save():
+            looked.set()
+        return find(board, key)
+
+    JaxBoard.find = noted
+    return looked
 
 
 def is_in_a_save():

@@ -108,6 +108,7 @@ def test_threads_go_on_while_a_save_waits_for_others(jobs, tmp_path):
 @pytest.mark.parametrize("rank", [0, 1])
 def test_one_interrupted_while_it_waits_tells_the_others(jobs, tmp_path, rank):
     job, path = jobs[2], str(tmp_path / "c")
+    got(job.do("coordinate"))
     job.tell(rank, "save_beside_a_thread", path=path, step=1)
     assert job.answer(rank) == {"counted": True}
     job.ranks[rank].send_signal(signal.SIGINT)
