@@ -332,6 +332,15 @@ def test_lost_files_of_an_array_are_both_damage_and_files_that_are_not_there(tmp
         assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
 
 
+def test_a_lost_part_of_a_set_is_both_too(tmp_path):
+    (tmp_path / "model.safetensors.index.json").write_text(
+        '{"weight_map": {"w": "model-00001-of-00001.safetensors"}}')
+    for kind in (FileNotFoundError, cairn.CorruptError):
+        with pytest.raises(kind, match="the set is incomplete") as caught:
+            AsyncCheckpointManager().load(tmp_path / "model.safetensors.index.json", None)
+        assert caught.value.errno == errno.ENOENT
+
+
 def test_times_have_no_zone(tmp_path):
     run = Checkpointer(tmp_path, None, [])
     run.save_pytree(TREE, "m", step=1)

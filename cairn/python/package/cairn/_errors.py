@@ -12,6 +12,7 @@ _NUMBERS = {
     "fs/too-many-files": errno.EMFILE,
     "fs/file-too-large": errno.EFBIG,
     "load/chunk-missing": errno.ENOENT,
+    "safetensors-index/missing-part": errno.ENOENT,
     "not_found": errno.ENOENT,
     "already_exists": errno.EEXIST,
     "permission_denied": errno.EACCES,
@@ -115,6 +116,7 @@ _BY_REASON: dict[str, type[Error]] = {
     "load/key-missing": MissingKeyError,
     "load/missing-array": MissingKeyError,
     "load/chunk-missing": MissingDataError,
+    "safetensors-index/missing-part": MissingDataError,
     "load/prefix-missing": MissingPrefixError,
     "fs/file-too-large": ResourceError,
 }
