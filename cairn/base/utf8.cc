@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/base/utf8.h"
 
+#include <algorithm>
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace cairn::inline base {
 namespace {
@@ -31,6 +34,32 @@ std::size_t skip_ascii(std::string_view text, std::size_t at) {
   return at;
 }
 
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// Controls of C0 and C1, marks and overrides of direction, separators of lines, and format
+// characters that nobody sees. Joiners are letters of some scripts and stay.
+constexpr Range kUnprintable[] = {
+    {0x00, 0x1f},     {0x7f, 0x9f},     {0x061c, 0x061c}, {0x200b, 0x200b}, {0x200e, 0x200f},
+    {0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f},
+};
+
+bool is_unprintable(std::uint32_t code) {
+  return std::ranges::any_of(kUnprintable, [code](const Range& range) {
+    return code >= range.first && code <= range.last;
+  });
+}
+
+std::string escape_code(std::uint32_t code) {
+  if (code == '\n') return "\\n";
+  if (code == '\r') return "\\r";
+  if (code == '\t') return "\\t";
+  if (code < 0x80) return fmt::format("\\x{:02x}", code);
+  return code < 0x10000 ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
+}
+
 }  // namespace
 
 Utf8Char decode_utf8(std::string_view text) {
@@ -57,6 +86,23 @@ std::size_t valid_utf8_prefix(std::string_view text) {
     at = skip_ascii(text, at + next.size);
   }
   return at;
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const Utf8Char next = decode_utf8(text);
+    if (next.size == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+    } else if (is_unprintable(next.code)) {
+      out += escape_code(next.code);
+    } else {
+      out += text.substr(0, next.size);
+    }
+    text.remove_prefix(std::max<std::size_t>(next.size, 1));
+  }
+  return out;
 }
 
 }  // namespace cairn::inline base

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace cairn::inline base {
@@ -19,6 +20,12 @@ Utf8Char decode_utf8(std::string_view text);
 
 /// How many bytes at the front are valid UTF-8; text.size() when all of it is.
 std::size_t valid_utf8_prefix(std::string_view text);
+
+/// The text on one line and as a terminal may show it: control characters, those that turn the
+/// direction of text or cannot be seen, and bytes that are no UTF-8 stand there as "\n", "\x1b",
+/// "\u202e". For whatever comes from outside: names, metadata, errors about them. What has passed
+/// once passes again unchanged.
+std::string printable(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
 

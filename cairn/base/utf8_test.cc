@@ -45,5 +45,20 @@ TEST(Utf8, AcceptsMixedText) {
       is_utf8(std::string(100, 'x') + "\xe2\x82\xac and \xf0\x9f\x98\x80" + std::string(9, 'y')));
 }
 
+TEST(Printable, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("plain"), "plain");
+  EXPECT_EQ(printable("\x1b[31m\x07\x7f"), "\\x1b[31m\\x07\\x7f");
+  EXPECT_EQ(printable("a\nb\rc\td"), "a\\nb\\rc\\td");
+  EXPECT_EQ(printable("\xc2\x9b"), "\\u009b");
+  EXPECT_EQ(printable("\xe2\x80\xae\xf3\xa0\x81\x81"), "\\u202e\\U000e0041");
+  EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3") << "no UTF-8";
+  EXPECT_EQ(printable("\xc3\xa9\xe4\xb8\xad"), "\xc3\xa9\xe4\xb8\xad") << "letters stay";
+}
+
+TEST(Printable, LeavesWhatHasPassed) {
+  const std::string once = printable("\x1b\n\xff\xe2\x80\xae");
+  EXPECT_EQ(printable(once), once);
+}
+
 }  // namespace
 }  // namespace cairn

@@ -87,10 +87,10 @@ Result<void> print_array(const FoundLeaf& target, const CatArgs& args, const Ter
   CAIRN_TRY_ASSIGN(const Array array, load_box(*target.prefix, *target.array, box, runtime));
   if (args.raw) {
     CAIRN_TRY_ASSIGN(const std::string bytes, raw_bytes(array, stored));
-    terminal.write(bytes);
+    terminal.raw(bytes);
   } else if (args.npy) {
-    terminal.write(npy_header(array.dtype(), array.shape()));
-    terminal.write(as_text(array.bytes()));
+    terminal.raw(npy_header(array.dtype(), array.shape()));
+    terminal.raw(as_text(array.bytes()));
   } else if (terminal.json()) {
     Json json(target.json());
     json.set("dtype", dtype_name(array.dtype()));
@@ -101,7 +101,7 @@ Result<void> print_array(const FoundLeaf& target, const CatArgs& args, const Ter
     terminal.document(json);
   } else {
     terminal.note(fmt::format("{} {}", dtype_name(array.dtype()), to_string(array.shape())));
-    terminal.write(ValuePrinter(array, args.all).print());
+    terminal.raw(ValuePrinter(array, args.all).print());
   }
   return {};
 }

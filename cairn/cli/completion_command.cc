@@ -74,9 +74,9 @@ complete -c cairn -l help -d 'help'
 }  // namespace
 
 int completion_command(const CompletionArgs& args, const Terminal& terminal) {
-  if (args.shell == "bash") terminal.write(kBash);
-  if (args.shell == "zsh") terminal.write(kZsh);
-  if (args.shell == "fish") terminal.write(kFish);
+  if (args.shell == "bash") terminal.raw(kBash);
+  if (args.shell == "zsh") terminal.raw(kZsh);
+  if (args.shell == "fish") terminal.raw(kFish);
   return kGood;
 }
 

@@ -78,14 +78,17 @@ int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtim
   }
   std::vector<std::vector<std::string>> rows;
   for (const LeafDifference& difference : report->differences) rows.push_back(row(difference));
-  terminal.write(table(rows, {}));
-  terminal.line(report->same() ? fmt::format("{}  {} leaves, {} compared bit for bit",
-                                             terminal.styled(Style::kGood, "equal"), report->equal,
-                                             format_bytes(report->bytes))
-                               : fmt::format("{}  {}; {} of {} common leaves are equal",
-                                             terminal.styled(Style::kBad, "different"),
-                                             counted(report->differences.size(), "difference"),
-                                             report->equal, report->compared));
+  terminal.lines(table(std::move(rows), {}));
+  if (report->same()) {
+    terminal.line({{"equal", Style::kGood},
+                   {fmt::format("  {} leaves, {} compared bit for bit", report->equal,
+                                format_bytes(report->bytes))}});
+  } else {
+    terminal.line({{"different", Style::kBad},
+                   {fmt::format("  {}; {} of {} common leaves are equal",
+                                counted(report->differences.size(), "difference"), report->equal,
+                                report->compared)}});
+  }
   return report->same() ? kGood : kFound;
 }
 

@@ -26,14 +26,15 @@ int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& ru
                                    {"findings", std::move(findings)}});
     return kGood;
   }
-  terminal.line(fmt::format("{}  {}, {} free of {}", terminal.styled(Style::kBold, args.path),
-                            report->space.type, format_bytes(report->space.available),
-                            format_bytes(report->space.total)));
+  terminal.line(
+      {{args.path, Style::kBold},
+       {fmt::format("  {}, {} free of {}", report->space.type,
+                    format_bytes(report->space.available), format_bytes(report->space.total))}});
   std::vector<std::vector<std::string>> rows;
   for (const storage::Finding& finding : report->findings) {
     rows.push_back({finding.good ? "  ok" : "  --", finding.name, finding.value, finding.meaning});
   }
-  terminal.write(table(rows, {}));
+  terminal.lines(table(std::move(rows), {}));
   return kGood;
 }
 

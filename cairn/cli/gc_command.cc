@@ -112,7 +112,7 @@ void print(const GcArgs& args, const Collected& done, const Terminal& terminal) 
     rows.push_back({verdict.keep ? "keep" : "remove", run.step ? fmt::format("{}", *run.step) : "-",
                     run.name, format_bytes(verdict.entry.bytes), verdict.rule, verdict.reason});
   }
-  if (rows.size() > 1) terminal.write(table(rows, {1, 3}));
+  if (rows.size() > 1) terminal.lines(table(std::move(rows), {1, 3}));
   for (const Leftover& leftover : done.leftovers) {
     terminal.line(fmt::format("{}  {} {}{}", leftover.problem.empty() ? "clean" : "KEPT",
                               kind_name(leftover.kind), leftover.path,

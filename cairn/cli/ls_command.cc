@@ -121,11 +121,11 @@ int ls_command(const LsArgs& args, const Terminal& terminal, Runtime& runtime) {
   std::vector<std::vector<std::string>> rows{
       {"STEP", "NAME", "SAVED", "KIND", "PREFIXES", "LEAVES", "BYTES", ""}};
   for (const Line& line : lines) {
-    rows.push_back({line.step ? fmt::format("{}", *line.step) : "-", line.name,
-                    line.time.substr(0, 19), line.kind, line.prefix_text(),
-                    fmt::format("{}", line.leaves), format_bytes(line.bytes), line.remark()});
+    rows.push_back({line.step ? fmt::format("{}", *line.step) : "-", line.name, cut(line.time, 19),
+                    line.kind, line.prefix_text(), fmt::format("{}", line.leaves),
+                    format_bytes(line.bytes), line.remark()});
   }
-  terminal.write(table(rows, {0, 5, 6}));
+  terminal.lines(table(std::move(rows), {0, 5, 6}));
   return kGood;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <sstream>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -54,6 +55,16 @@ void on_chosen(CLI::App* verb, Action& action, std::shared_ptr<Args> args,
   });
 }
 
+/// CLI::PositiveNumber names its limits, with all their digits.
+CLI::Validator at_least_one() {
+  const auto check = [](const std::string& text) -> std::string {
+    std::int64_t number = 0;
+    const bool good = CLI::detail::lexical_cast(text, number) && number >= 1;
+    return good ? "" : fmt::format("'{}' is not a whole number of at least 1", text);
+  };
+  return {check, "N >= 1"};
+}
+
 void add_ls(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<LsArgs>();
   CLI::App* verb = add_verb(app, "ls", "list the checkpoints of a run, newest first", common);
@@ -66,7 +77,7 @@ void add_show(CLI::App& app, Common& common, Action& action) {
   CLI::App* verb =
       add_verb(app, "show", "the tree of a checkpoint: types, shapes, sizes, chunks", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
-  verb->add_option("--depth", args->depth, "fold what lies deeper")->check(CLI::PositiveNumber);
+  verb->add_option("--depth", args->depth, "fold what lies deeper")->check(at_least_one());
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, show_command);
 }
@@ -108,7 +119,7 @@ void add_plan(CLI::App& app, Common& common, Action& action) {
                    "file of partition rules: [[\"regex\", [\"fsdp\", null, [\"dp\", \"tp\"]]], "
                    "...]; as saved by default");
   verb->add_option("--ranks", args->ranks, "processes; one for each device by default")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least_one());
   verb->add_option("--leaf", args->leaf,
                    "the array that is drawn; by default the largest that is split");
   verb->add_option("--svg", args->svg, "draw it into this file");
@@ -251,6 +262,17 @@ void add_completion(CLI::App& app, Action& action) {
   });
 }
 
+/// A wrong command line, or --help.
+int answer(const CLI::App& app, const CLI::ParseError& error) {
+  const Terminal terminal(false);
+  std::ostringstream help;
+  std::stringstream complaint;
+  const bool good = app.exit(error, help, complaint) == 0;
+  terminal.raw(help.str());
+  for (std::string line; std::getline(complaint, line);) terminal.note(line);
+  return good ? kGood : kUsage;
+}
+
 int run(int argc, char** argv) {
   CLI::App app(
       "Cairn saves and restores the state of training jobs. These verbs look at what was saved;\n"
@@ -279,12 +301,11 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
-      std::fputs(
-          fmt::format("cairn: there is no verb '{}'; `cairn --help` lists them\n", argv[1]).c_str(),
-          stderr);
+      Terminal(false).note(
+          fmt::format("cairn: there is no verb '{}'; `cairn --help` lists them", argv[1]));
       return kUsage;
     }
-    return app.exit(error) == 0 ? kGood : kUsage;
+    return answer(app, error);
   }
   const Terminal terminal(common.json);
   Runtime runtime({.threads = common.threads,

@@ -97,7 +97,7 @@ std::string times(const RankReads& reads) {
   return amplification ? fmt::format("{:.2f}", *amplification) : "-";
 }
 
-std::string ranks_table(const PlannedReads& reads) {
+std::vector<std::string> ranks_table(const PlannedReads& reads) {
   const bool told = std::ranges::any_of(reads.ranks, [](const RankReads& r) { return r.told > 0; });
   const std::size_t shown = reads.ranks.size() > kMostRows ? kRowsOfMany : reads.ranks.size();
   std::vector<std::vector<std::string>> rows{
@@ -109,22 +109,25 @@ std::string ranks_table(const PlannedReads& reads) {
                     format_bytes(one.read), times(one), std::to_string(one.requests)});
     if (told) rows.back().push_back(format_bytes(one.told));
   }
-  std::string text = table(rows, {0, 1, 2, 3, 4, 5, 6});
+  std::vector<std::string> lines = table(std::move(rows), {0, 1, 2, 3, 4, 5, 6});
   if (shown < reads.ranks.size())
-    text += fmt::format("... {} more ranks; --json lists all\n", reads.ranks.size() - shown);
-  return text;
+    lines.push_back(fmt::format("... {} more ranks; --json lists all", reads.ranks.size() - shown));
+  return lines;
 }
 
 void print(const PlanArgs& args, const PlannedReads& reads, const std::optional<Drawn>& drawn,
            const Terminal& terminal) {
-  terminal.write(ranks_table(reads));
+  terminal.lines(ranks_table(reads));
   terminal.line(
       fmt::format("{} onto {} of {}: {} needed, {} read ({} times), {}; rank {} reads most, {}",
                   counted(reads.total.arrays, "array"), counted(reads.ranks.size(), "rank"),
                   args.mesh, format_bytes(reads.total.needed), format_bytes(reads.total.read),
                   times(reads.total), counted(reads.total.requests, "request"), reads.largest,
                   format_bytes(reads.ranks[static_cast<std::size_t>(reads.largest)].read)));
-  if (drawn) terminal.write("\n" + draw_text(drawn->drawing));
+  if (drawn) {
+    terminal.line("");
+    terminal.lines(draw_text(drawn->drawing));
+  }
   if (!args.svg.empty()) terminal.line("wrote " + args.svg);
 }
 

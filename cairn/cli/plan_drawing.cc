@@ -90,7 +90,7 @@ std::string range_text(const Drawing::Axis& axis, Index cell) {
 }
 
 /// Rows begin with the range of indices, columns with the first index.
-std::string grid_table(const Drawing& drawing) {
+std::vector<std::string> grid_table(const Drawing& drawing) {
   const bool flat = drawing.columns.label.empty();
   std::vector<std::vector<std::string>> rows;
   if (!flat) {
@@ -103,19 +103,21 @@ std::string grid_table(const Drawing& drawing) {
     for (Index column = 0; column < drawing.columns.cells; ++column)
       rows.back().push_back(rank_list(drawing.readers_at(row, column), drawing.ranks));
   }
-  return (flat ? ""
-               : fmt::format("  {} down, {} across\n", drawing.rows.label, drawing.columns.label)) +
-         table(rows, {});
+  std::vector<std::string> lines = table(std::move(rows), {});
+  if (!flat) {
+    lines.insert(lines.begin(),
+                 fmt::format("  {} down, {} across", drawing.rows.label, drawing.columns.label));
+  }
+  return lines;
 }
 
-std::size_t longest_line(std::string_view text) {
-  std::size_t longest = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    longest = std::max(longest, end - begin);
-    begin = end + 1;
-  }
-  return longest;
+bool fits(const Drawing& drawing) {
+  return std::max(drawing.rows.cells, drawing.columns.cells) <= kMostTextCells;
+}
+
+bool fits(const std::vector<std::string>& lines) {
+  return std::ranges::all_of(lines,
+                             [](const std::string& line) { return line.size() <= kWidestText; });
 }
 
 }  // namespace
@@ -160,17 +162,21 @@ std::string rank_list(const std::vector<int>& some, int ranks) {
   return text;
 }
 
-std::string draw_text(const Drawing& drawing) {
-  const std::string head = fmt::format("{}  {}\n", drawing.title, drawing.about);
-  if (drawing.readers.empty()) return head + "  no elements: nobody reads anything\n";
-  std::string grid;
-  if (std::max(drawing.rows.cells, drawing.columns.cells) <= kMostTextCells)
-    grid = grid_table(drawing);
-  if (!grid.empty() && longest_line(grid) <= kWidestText) return head + grid;
-  return head + fmt::format(
-                    "  {} x {} cells do not fit here; --svg FILE draws them, --json lists "
-                    "them\n",
-                    drawing.rows.cells, drawing.columns.cells);
+std::vector<std::string> draw_text(const Drawing& drawing) {
+  std::vector<std::string> lines{fmt::format("{}  {}", drawing.title, drawing.about)};
+  if (drawing.readers.empty()) {
+    lines.emplace_back("  no elements: nobody reads anything");
+    return lines;
+  }
+  const auto grid = fits(drawing) ? grid_table(drawing) : std::vector<std::string>();
+  if (!grid.empty() && fits(grid)) {
+    lines.insert(lines.end(), grid.begin(), grid.end());
+  } else {
+    lines.push_back(
+        fmt::format("  {} x {} cells do not fit here; --svg FILE draws them, --json lists them",
+                    drawing.rows.cells, drawing.columns.cells));
+  }
+  return lines;
 }
 
 }  // namespace cairn::cli

@@ -46,7 +46,7 @@ Drawing make_drawing(const PlacedArray& array, const LeafReaders& leaf, int rank
 std::string rank_list(const std::vector<int>& some, int ranks);
 
 /// A table with the readers of each cell, or a sentence where it would not fit a page.
-std::string draw_text(const Drawing& drawing);
+std::vector<std::string> draw_text(const Drawing& drawing);
 
 /// A whole document: cells in the colours of their readers, what ranks hold in outlines, a legend.
 /// `invalid_argument`: plan/too-large-to-draw, plan/nothing-to-draw (no elements).

@@ -125,7 +125,7 @@ class Picture {
  public:
   explicit Picture(std::optional<int> depth) : depth_(depth.value_or(1 << 20)) {}
 
-  std::string draw(const OpenedPrefix& prefix) {
+  std::vector<std::string> draw(const OpenedPrefix& prefix) {
     std::vector<Item> items;
     for (const ManifestArray& array : prefix.manifest.arrays)
       items.push_back({&array.path, &array, nullptr});
@@ -135,7 +135,7 @@ class Picture {
       std::ranges::sort(items, comes_before);
     }
     add(items, 0);
-    return table(rows_, {3, 4});
+    return table(std::move(rows_), {3, 4});
   }
 
  private:
@@ -175,7 +175,7 @@ class Picture {
     const std::string name = indent(level) + name_at(item, level);
     if (item.array == nullptr) {
       rows_.push_back(
-          {name, std::string(type_name(*item.value)), value_to_text(*item.value).substr(0, 60)});
+          {name, std::string(type_name(*item.value)), cut(value_to_text(*item.value), 60)});
       return;
     }
     const format::StoredArray& stored = item.array->stored;
@@ -216,24 +216,21 @@ int show_command(const ShowArgs& args, const Terminal& terminal, Runtime& runtim
   const auto prefixes = select_prefixes(*checkpoint, args.prefix);
   if (!prefixes) return terminal.fail(prefixes.error());
   if (terminal.json()) return show_json(*checkpoint, *prefixes, terminal);
-  terminal.line(fmt::format("{}  {}", terminal.styled(Style::kBold, checkpoint->path),
-                            terminal.styled(Style::kDim, checkpoint->kind)));
+  terminal.line({{checkpoint->path, Style::kBold}, {"  "}, {checkpoint->kind, Style::kDim}});
   for (const OpenedPrefix* prefix : *prefixes) {
     const Totals totals = totals_of({prefix});
-    terminal.line(fmt::format(
-        "{}  {}{}{}",
-        terminal.styled(Style::kBold, prefix->name.empty() ? "(no prefix)" : prefix->name),
-        totals.text(),
-        prefix->manifest.step ? fmt::format(", step {}", *prefix->manifest.step) : "",
-        on_mesh(prefix->manifest)));
-    terminal.write(Picture(args.depth).draw(*prefix));
+    const auto& step = prefix->manifest.step;
+    terminal.line({{prefix->name.empty() ? "(no prefix)" : prefix->name, Style::kBold},
+                   {"  " + totals.text()},
+                   {step ? fmt::format(", step {}", *step) : ""},
+                   {on_mesh(prefix->manifest)}});
+    terminal.lines(Picture(args.depth).draw(*prefix));
   }
   const Totals totals = totals_of(*prefixes);
   std::string stored;
   if (totals.stored != 0) stored = fmt::format(", {} stored", format_bytes(totals.stored));
   terminal.line(fmt::format("{}{}", totals.text(), stored));
-  for (const std::string& note : checkpoint->notes)
-    terminal.line(terminal.styled(Style::kDim, "note: " + note));
+  for (const std::string& note : checkpoint->notes) terminal.line({{"note: " + note, Style::kDim}});
   return kGood;
 }
 

@@ -68,7 +68,7 @@ int stats_command(const StatsArgs& args, const Terminal& terminal, Runtime& runt
                     text(s.mean), text(s.std), fmt::format("{}", s.nan), fmt::format("{}", s.inf),
                     fmt::format("{}", s.zeros)});
   }
-  terminal.write(table(rows, {3, 4, 5, 6, 7, 8, 9}));
+  terminal.lines(table(std::move(rows), {3, 4, 5, 6, 7, 8, 9}));
   return kGood;
 }
 

@@ -12,6 +12,7 @@
 
 #include "cairn/base/bytes.h"
 #include "cairn/base/progress_bar.h"
+#include "cairn/base/utf8.h"
 #include "cairn/cli/exit_codes.h"
 
 namespace cairn::cli {
@@ -47,25 +48,34 @@ std::optional<Screen> Terminal::screen() const {
   return Screen{size.ws_row, size.ws_col};
 }
 
-std::string Terminal::styled(Style style, std::string_view text) const {
-  if (!colour_ || style == Style::kPlain) return std::string(text);
+std::string Terminal::shown(const Styled& piece) const {
+  std::string text = printable(piece.text);
+  if (!colour_ || piece.style == Style::kPlain) return text;
   constexpr std::string_view kCodes[] = {"0", "1", "2", "32", "31"};
-  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(style)], text);
+  return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(piece.style)], text);
 }
 
-void Terminal::write(std::string_view text) const {
-  std::fwrite(text.data(), 1, text.size(), stdout);
+void Terminal::line(std::string_view text) const { raw(printable(text) + "\n"); }
+
+void Terminal::line(std::initializer_list<Styled> pieces) const {
+  for (const Styled& piece : pieces) raw(shown(piece));
+  raw("\n");
 }
 
-void Terminal::line(std::string_view text) const {
-  write(text);
-  write("\n");
+void Terminal::lines(const std::vector<std::string>& texts) const {
+  for (const std::string& text : texts) line(text);
 }
 
-void Terminal::document(const Json& value) const { line(dump_json(value, JsonStyle{.indent = 2})); }
+void Terminal::raw(std::string_view bytes) const {
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+}
+
+void Terminal::document(const Json& value, int indent) const {
+  raw(dump_json(value, JsonStyle{.indent = indent, .ascii = true}) + "\n");
+}
 
 void Terminal::note(std::string_view text) const {
-  if (!json_) std::fputs(fmt::format("{}\n", text).c_str(), stderr);
+  if (!json_) std::fputs((printable(text) + "\n").c_str(), stderr);
 }
 
 int Terminal::fail(const Error& error) const {
@@ -76,7 +86,7 @@ int Terminal::fail(const Error& error) const {
                                                  {"message", error.message()}}}});
   } else {
     std::fflush(stdout);
-    std::fputs(fmt::format("cairn: {} [{}]\n", error.to_string(), error.reason()).c_str(), stderr);
+    note(fmt::format("cairn: {} [{}]", error.to_string(), error.reason()));
   }
   return exit_code_of(error);
 }
@@ -101,14 +111,26 @@ std::string counted(std::uint64_t number, std::string_view what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
-std::string table(const std::vector<std::vector<std::string>>& rows,
-                  const std::vector<std::size_t>& right) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], width_of(row[c]));
+std::string cut(const std::string& text, std::size_t columns) {
+  std::size_t width = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const bool begins = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
+    if (begins && ++width > columns) return text.substr(0, at);
   }
-  std::string text;
+  return text;
+}
+
+std::vector<std::string> table(std::vector<std::vector<std::string>> rows,
+                               const std::vector<std::size_t>& right) {
+  std::vector<std::size_t> widths;
+  for (auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      row[c] = printable(row[c]);
+      widths[c] = std::max(widths[c], width_of(row[c]));
+    }
+  }
+  std::vector<std::string> lines;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
@@ -117,9 +139,9 @@ std::string table(const std::vector<std::vector<std::string>>& rows,
       line += (c == 0 ? "" : "  ") + (to_right ? pad + row[c] : row[c] + pad);
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    lines.push_back(std::move(line));
   }
-  return text;
+  return lines;
 }
 
 }  // namespace cairn::cli

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the command writes: text or JSON on standard output, progress and errors on standard error.
-// Colours only on a terminal and never with NO_COLOR.
+// Colours only on a terminal and never with NO_COLOR. Nothing that comes from outside reaches a
+// terminal as it is: all text passes printable(), and JSON is ASCII.
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,12 @@ inline Json text_or_null(const std::string& text) { return text.empty() ? Json()
 
 enum class Style : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
 
+/// A piece of a line.
+struct Styled {
+  std::string text;
+  Style style = Style::kPlain;
+};
+
 struct Screen {
   std::size_t rows = 24;
   std::size_t columns = 80;
@@ -35,12 +43,14 @@ class Terminal {
   bool json() const { return json_; }
   /// What standard output is drawn on; nothing unless that is a terminal on which a cursor moves.
   std::optional<Screen> screen() const;
-  std::string styled(Style style, std::string_view text) const;
-  /// To standard output, as it is.
-  void write(std::string_view text) const;
+  /// To standard output, one line each.
   void line(std::string_view text) const;
-  /// The one JSON document of a call with --json.
-  void document(const Json& value) const;
+  void line(std::initializer_list<Styled> pieces) const;
+  void lines(const std::vector<std::string>& texts) const;
+  /// To standard output, as it is: elements of arrays, scripts, movements of the cursor.
+  void raw(std::string_view bytes) const;
+  /// The one JSON document of a call with --json; indent 0 is one line.
+  void document(const Json& value, int indent = 2) const;
   /// A sentence that is no result: on standard error, nothing with --json.
   void note(std::string_view text) const;
   /// Says what went wrong (in JSON with --json) and returns the exit code for it.
@@ -51,6 +61,8 @@ class Terminal {
   ProgressSink progress(std::string_view what) const;
 
  private:
+  std::string shown(const Styled& piece) const;
+
   bool json_;
   bool colour_;     // on standard output
   bool error_tty_;  // standard error is a terminal
@@ -62,8 +74,12 @@ std::size_t width_of(std::string_view text);
 /// "1 array", "2 arrays".
 std::string counted(std::uint64_t number, std::string_view what);
 
-/// Columns padded to the widest cell; numbers in the columns named `right` end at the same place.
-std::string table(const std::vector<std::vector<std::string>>& rows,
-                  const std::vector<std::size_t>& right);
+/// The first so many columns of it.
+std::string cut(const std::string& text, std::size_t columns);
+
+/// Lines: cells as they are printed, padded to the widest of their column; numbers in the columns
+/// named `right` end at the same place.
+std::vector<std::string> table(std::vector<std::vector<std::string>> rows,
+                               const std::vector<std::size_t>& right);
 
 }  // namespace cairn::cli

@@ -18,12 +18,10 @@ Json to_json(const Damage& damage) {
 
 void print(const VerifyReport& report, const Terminal& terminal) {
   for (const Damage& damage : report.damages) {
-    terminal.line(fmt::format(
-        "{}  {}{}", terminal.styled(Style::kBad, "DAMAGED"),
-        damage.key.empty() ? damage.object
-                           : fmt::format("leaf {}{}", damage.key,
-                                         damage.chunk.empty() ? "" : ", chunk " + damage.chunk),
-        damage.prefix.empty() ? "" : fmt::format(" of prefix {}", damage.prefix)));
+    const std::string chunk = damage.chunk.empty() ? "" : ", chunk " + damage.chunk;
+    terminal.line({{"DAMAGED", Style::kBad},
+                   {"  " + (damage.key.empty() ? damage.object : "leaf " + damage.key + chunk)},
+                   {damage.prefix.empty() ? "" : " of prefix " + damage.prefix}});
     terminal.line(
         fmt::format("         {}: {} [{}]", damage.object, damage.message, damage.reason));
   }
@@ -35,10 +33,12 @@ void print(const VerifyReport& report, const Terminal& terminal) {
   }
   const std::string what = fmt::format("{}, {}, {}", counted(report.arrays, "array"),
                                        counted(report.chunks, "chunk"), format_bytes(report.bytes));
-  terminal.line(report.damages.empty()
-                    ? fmt::format("{}  {}", terminal.styled(Style::kGood, "good"), what)
-                    : fmt::format("{}  {} in {}", terminal.styled(Style::kBad, "damaged"),
-                                  counted(report.damages.size(), "place"), what));
+  if (report.damages.empty()) {
+    terminal.line({{"good", Style::kGood}, {"  " + what}});
+  } else {
+    terminal.line({{"damaged", Style::kBad},
+                   {fmt::format("  {} in {}", counted(report.damages.size(), "place"), what)}});
+  }
 }
 
 }  // namespace

@@ -25,14 +25,14 @@ class Shown {
   void show(const RunStatus& status) {
     if (const auto screen = terminal_.screen()) {
       const auto lines = draw_run_on(status, *screen);
-      terminal_.write(drawn_ == 0 ? "" : fmt::format("\x1b[{}A\r\x1b[J", drawn_));
+      terminal_.raw(drawn_ == 0 ? "" : fmt::format("\x1b[{}A\r\x1b[J", drawn_));
       write(lines);
       drawn_ = lines.size();
     } else if (std::string state = state_of(status); state != state_) {
       if (terminal_.json()) {
-        terminal_.line(dump_json(run_to_json(status)));
+        terminal_.document(run_to_json(status), 0);
       } else {
-        terminal_.write(state_.empty() ? "" : "\n");
+        terminal_.raw(state_.empty() ? "" : "\n");
         terminal_.line(format_timestamp(status.time));
         write(draw_run(status, {}));
       }
@@ -42,8 +42,8 @@ class Shown {
   }
 
  private:
-  void write(const std::vector<DrawnLine>& lines) const {
-    for (const DrawnLine& line : lines) terminal_.line(terminal_.styled(line.style, line.text));
+  void write(const std::vector<Styled>& lines) const {
+    for (const Styled& line : lines) terminal_.line({line});
   }
 
   const Terminal& terminal_;
@@ -59,8 +59,7 @@ int look_once(RunWatch& watch, const Terminal& terminal) {
     return kGood;
   }
   const DrawingRoom room{.terminal = terminal.screen().has_value()};
-  for (const DrawnLine& line : draw_run(*status, room))
-    terminal.line(terminal.styled(line.style, line.text));
+  for (const Styled& line : draw_run(*status, room)) terminal.line({line});
   return kGood;
 }
 

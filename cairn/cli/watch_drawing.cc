@@ -9,17 +9,11 @@
 
 #include "cairn/base/human.h"
 #include "cairn/base/progress_bar.h"
+#include "cairn/base/utf8.h"
 
 namespace cairn::cli {
 
 namespace {
-
-std::string visible(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return text;
-}
 
 std::string ago(const std::string& timestamp, Clock::Wall now) {
   const auto seconds = seconds_since(timestamp, now);
@@ -63,7 +57,7 @@ class Drawing {
  public:
   Drawing(const RunStatus& status, const DrawingRoom& room) : status_(status), room_(room) {}
 
-  std::vector<DrawnLine> lines() && {
+  std::vector<Styled> lines() && {
     head();
     for (const SaveStatus& save : status_.saves) {
       if (save.in_flight()) draw(save);
@@ -75,8 +69,8 @@ class Drawing {
   }
 
  private:
-  void add(std::string text, Style style = Style::kPlain) {
-    lines_.push_back({visible(std::move(text)), style});
+  void add(const std::string& text, Style style = Style::kPlain) {
+    lines_.push_back({printable(text), style});
   }
 
   void head() {
@@ -158,19 +152,17 @@ class Drawing {
     std::vector<std::vector<std::string>> rows{
         {"  RANK", "DOES", "FOR", "UNCHANGED", "WRITTEN", "PROCESS"}};
     for (const SeenRank& rank : ranks) {
-      rows.push_back({fmt::format("{}", rank.rank), visible(activity_of(rank)),
+      rows.push_back({fmt::format("{}", rank.rank), activity_of(rank),
                       ago(rank.since, status_.time), ago(rank.time, status_.time),
                       bytes_of(rank.done, rank.total),
                       rank.phase.empty() ? "" : fmt::format("{} on {}", rank.process, rank.host)});
     }
-    const std::string text = table(rows, {0, 2, 3});
-    std::size_t row = 0;
-    for (std::size_t at = 0; at < text.size(); ++row) {
-      const std::size_t end = text.find('\n', at);
-      const bool bad = row > 0 && (!ranks[row - 1].failure.empty() ||
-                                   (ranks[row - 1].alive == false && !is_done(ranks[row - 1])));
-      add(text.substr(at, end - at), row == 0 ? Style::kDim : bad ? Style::kBad : Style::kPlain);
-      at = end + 1;
+    const auto texts = table(std::move(rows), {0, 2, 3});
+    add(texts[0], Style::kDim);
+    for (std::size_t row = 0; row < ranks.size(); ++row) {
+      const SeenRank& rank = ranks[row];
+      const bool bad = !rank.failure.empty() || (rank.alive == false && !is_done(rank));
+      add(texts[row + 1], bad ? Style::kBad : Style::kPlain);
     }
   }
 
@@ -185,29 +177,19 @@ class Drawing {
 
   const RunStatus& status_;
   const DrawingRoom& room_;
-  std::vector<DrawnLine> lines_;
+  std::vector<Styled> lines_;
 };
-
-/// The first so many columns.
-std::string cut(const std::string& text, std::size_t columns) {
-  std::size_t width = 0;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const bool begins = (static_cast<unsigned char>(text[at]) & 0xc0) != 0x80;
-    if (begins && ++width > columns) return text.substr(0, at);
-  }
-  return text;
-}
 
 }  // namespace
 
-std::vector<DrawnLine> draw_run(const RunStatus& status, const DrawingRoom& room) {
+std::vector<Styled> draw_run(const RunStatus& status, const DrawingRoom& room) {
   return Drawing(status, room).lines();
 }
 
-std::vector<DrawnLine> draw_run_on(const RunStatus& status, const Screen& screen) {
+std::vector<Styled> draw_run_on(const RunStatus& status, const Screen& screen) {
   const std::size_t rows = std::max<std::size_t>(screen.rows, 2) - 1;  // the cursor has the last
   DrawingRoom room{.ranks = rows, .terminal = true};
-  std::vector<DrawnLine> lines = draw_run(status, room);
+  std::vector<Styled> lines = draw_run(status, room);
   while (lines.size() > rows && room.ranks > 1) {
     --room.ranks;
     lines = draw_run(status, room);
@@ -217,7 +199,7 @@ std::vector<DrawnLine> draw_run_on(const RunStatus& status, const Screen& screen
     lines.resize(rows - 1);
     lines.push_back({fmt::format("and {} more", counted(more, "line")), Style::kDim});
   }
-  for (DrawnLine& line : lines) line.text = cut(line.text, screen.columns);
+  for (Styled& line : lines) line.text = cut(line.text, screen.columns);
   return lines;
 }
 

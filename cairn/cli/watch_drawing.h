@@ -11,21 +11,16 @@
 
 namespace cairn::cli {
 
-struct DrawnLine {
-  std::string text;  ///< no control characters, whatever the files of the run hold
-  Style style = Style::kPlain;
-};
-
 /// `ranks` is how many are shown of each save at most, the slowest first; `terminal`: bars may be
 /// other than ASCII.
 struct DrawingRoom {
   std::size_t ranks = 16;
   bool terminal = false;
 };
-std::vector<DrawnLine> draw_run(const RunStatus& status, const DrawingRoom& room);
+std::vector<Styled> draw_run(const RunStatus& status, const DrawingRoom& room);
 
 /// The same so that it fits: each line is cut at the edge, and fewer ranks are shown.
-std::vector<DrawnLine> draw_run_on(const RunStatus& status, const Screen& screen);
+std::vector<Styled> draw_run_on(const RunStatus& status, const Screen& screen);
 
 /// Nothing if there is no time. Clocks of two hosts may differ a little: nothing lies in the
 /// future.

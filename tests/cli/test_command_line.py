@@ -44,6 +44,16 @@ def test_an_unknown_verb_is_named(cairn):
     assert "there is no verb 'dance'" in cairn("dance", status=2).error
 
 
+@pytest.mark.parametrize("number", ["x", "0", "-1", "1.5"])
+@pytest.mark.parametrize("words", [("show", ".", "--depth"),
+                                   ("plan", ".", "--mesh", "a=1", "--ranks")])
+def test_a_wrong_number_is_named_in_a_short_sentence(cairn, words, number):
+    complaint = cairn(*words, number, status=2).error.splitlines()[0]
+    assert f"{words[-1]}: '{number}' is not a whole number of at least 1" in complaint
+    assert len(complaint) < 80
+    assert "N >= 1" in cairn(words[0], "--help").out
+
+
 @pytest.mark.parametrize("shell, check", [("bash", ["bash", "-n"]), ("zsh", None), ("fish", None)])
 def test_completion_scripts(cairn, shell, check):
     script = cairn("completion", shell).out
