@@ -183,3 +183,13 @@ def test_a_truncated_file_is_named(cairn, source_file):
     error = cairn("show", source_file, "--json", status=1).document["error"]
     assert error["reason"].startswith("safetensors/")
     assert str(source_file) in error["where"] + error["message"]
+
+
+def test_memory_is_not_called_durable(cairn, tmpfs):
+    place = tmpfs("size=1m")
+    document = cairn("doctor", place, "--json").document
+    found = {one["name"]: one for one in document["findings"]}
+    assert document["type"] == "tmpfs" and found["locks"]["good"]
+    for name in ("directory-sync", "batch-sync"):
+        assert not found[name]["good"] and "power cut" in found[name]["meaning"]
+    assert "survive" not in cairn("doctor", place).out

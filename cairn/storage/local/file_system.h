@@ -80,6 +80,7 @@ struct SpaceInfo {
   std::uint64_t total = 0;
   std::uint64_t available = 0;  ///< to this user
   std::string type;             ///< "ext4", "tmpfs", "nfs", "overlay", or its magic number in hex
+  bool in_memory = false;       ///< a power cut or a reboot takes everything, synced or not
 };
 
 /// Paths are relative to `at`, an open directory of this FileSystem, or to the working directory

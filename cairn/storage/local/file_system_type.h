@@ -13,6 +13,7 @@ struct FileSystemType {
   /// that is not known: a stacked file system does not pass the errors of its layers on, FUSE may
   /// not flush.
   bool batch_sync = false;
+  bool in_memory = false;  ///< a power cut or a reboot takes everything, synced or not
 };
 
 FileSystemType file_system_type(std::uint64_t magic);

@@ -213,9 +213,11 @@ class PosixFileSystem final : public FileSystem {
     const PosixFile& opened = as_posix(file);
     if (retried([&] { return ::fstatfs(opened.fd(), &raw); }) != 0) return opened.fail("statfs");
     const auto block = static_cast<std::uint64_t>(raw.f_frsize != 0 ? raw.f_frsize : raw.f_bsize);
+    FileSystemType type = file_system_type(static_cast<std::uint64_t>(raw.f_type));
     return SpaceInfo{.total = raw.f_blocks * block,
                      .available = raw.f_bavail * block,
-                     .type = file_system_type(static_cast<std::uint64_t>(raw.f_type)).name};
+                     .type = std::move(type.name),
+                     .in_memory = type.in_memory};
   }
 
  private:

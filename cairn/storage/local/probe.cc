@@ -131,6 +131,7 @@ struct Question {
   Result<bool> (Probe::*ask)();
   const char* if_good;
   const char* if_not;
+  bool promises_durability = false;
 };
 
 constexpr auto kQuestions = std::to_array<Question>({
@@ -142,17 +143,21 @@ constexpr auto kQuestions = std::to_array<Question>({
      "a new checkpoint takes the place of an old one by moves that can be repeated",
      "a directory is copied and deleted instead of moved: slow, and readers may see it happen"},
     {"directory-sync", &Probe::syncs_directories, "names survive a power cut once saving has ended",
-     "a power cut may take away checkpoints that were reported as saved"},
+     "a power cut may take away checkpoints that were reported as saved", true},
     {"batch-sync", &Probe::syncs_in_batches,
      "all files of a save are made durable at once, with errors reported",
-     "each file is made durable by itself: correct, but slower for many small arrays"},
+     "each file is made durable by itself: correct, but slower for many small arrays", true},
     {"hard-links", &Probe::has_hard_links, "the decision of a save is made by one exclusive link",
      "the decision of a save cannot be made exclusively; do not save here"},
     {"case-sensitive", &Probe::tells_case_apart, "keys that differ only in case are two",
      "keys that differ only in case overwrite each other"},
 });
 
-Finding answer(Probe& probe, const Question& row) {
+Finding answer(Probe& probe, const Question& row, const SpaceInfo& space) {
+  if (row.promises_durability && space.in_memory) {
+    return {row.name, false, "no (in memory)",
+            "a power cut or a reboot takes all checkpoints here, however they were saved"};
+  }
   const auto result = (probe.*row.ask)();
   const bool good = result && *result;
   std::string value = good ? "yes" : "no";
@@ -186,7 +191,8 @@ Result<FileSystemReport> probe_file_system(FileSystem& fs, const std::string& di
   FileSystemReport report;
   CAIRN_TRY_ASSIGN(report.space, fs.space(*parent));
   CAIRN_TRY_ASSIGN(const auto probe, Probe::begin(fs, *parent));
-  for (const Question& row : kQuestions) report.findings.push_back(answer(*probe, row));
+  for (const Question& row : kQuestions)
+    report.findings.push_back(answer(*probe, row, report.space));
   report.findings.push_back(direct_io(*probe));
   report.findings.push_back(name_length(*probe));
   return report;

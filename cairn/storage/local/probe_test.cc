@@ -37,8 +37,9 @@ TEST(Probe, FindsWhatTheFileSystemOfTheTestsCanDo) {
   EXPECT_THAT(names(report), ::testing::ElementsAre("locks", "exclusive-create", "directory-rename",
                                                     "directory-sync", "batch-sync", "hard-links",
                                                     "case-sensitive", "direct-io", "name-length"));
-  for (const char* name : {"locks", "exclusive-create", "directory-rename", "directory-sync",
-                           "hard-links", "case-sensitive"}) {
+  EXPECT_EQ(find(report, "directory-sync").good, !report.space.in_memory);
+  for (const char* name :
+       {"locks", "exclusive-create", "directory-rename", "hard-links", "case-sensitive"}) {
     EXPECT_EQ(find(report, name).value, "yes") << name;
   }
   EXPECT_EQ(find(report, "name-length").value, "255 bytes");
@@ -82,6 +83,18 @@ TEST(Probe, RefusesAPlaceWhereNothingCanBeMade) {
   EXPECT_EQ(reason(probe_file_system(fs, "/missing")), "fs/not-found");
   fs.fail_at(fs.operations().size() + 2, EROFS);
   EXPECT_EQ(reason(probe_file_system(fs, "/")), "fs/read-only");
+}
+
+TEST(Probe, PromisesNothingThatLiesInMemory) {
+  if (!std::filesystem::exists("/dev/shm")) GTEST_SKIP() << "no tmpfs";
+  const FileSystemReport report = must(probe_file_system(posix_file_system(), "/dev/shm"));
+  if (!report.space.in_memory) GTEST_SKIP() << "/dev/shm is a " << report.space.type;
+  for (const char* name : {"directory-sync", "batch-sync"}) {
+    EXPECT_FALSE(find(report, name).good) << name;
+    EXPECT_EQ(find(report, name).value, "no (in memory)") << name;
+    EXPECT_THAT(find(report, name).meaning, ::testing::HasSubstr("power cut")) << name;
+  }
+  EXPECT_TRUE(find(report, "locks").good);
 }
 
 }  // namespace
