@@ -3,6 +3,7 @@
 
 import json
 import os
+import pickle
 import subprocess
 
 import numpy as np
@@ -193,3 +194,57 @@ def test_memory_is_not_called_durable(cairn, tmpfs):
     for name in ("directory-sync", "batch-sync"):
         assert not found[name]["good"] and "power cut" in found[name]["meaning"]
     assert "survive" not in cairn("doctor", place).out
+
+
+FILES = {
+    "zip": b"PK\x03\x04" + bytes(60), "npy": b"\x93NUMPY\x01\x00v\x00" + b" " * 60,
+    "pickle": b"\x80\x05" + bytes(60), "hdf5": b"\x89HDF\r\n\x1a\n" + bytes(60),
+    "gguf": b"GGUF\x03" + bytes(60), "gzip": b"\x1f\x8b\x08" + bytes(60),
+    "msgpack": b"\x81\xa6params\x81\xa1w\xc0" + bytes(60),
+}
+
+
+@pytest.mark.parametrize("folder", [False, True])
+@pytest.mark.parametrize("kind", list(FILES))
+def test_files_of_other_systems_are_named(cairn, tmp_path, kind, folder):
+    (tmp_path / "m.safetensors").write_bytes(FILES[kind])
+    error = cairn("show", tmp_path if folder else tmp_path / "m.safetensors", "--json",
+                  status=3).document["error"]
+    assert (error["code"], error["reason"]) == ("unimplemented", f"stranger/{kind}")
+    assert "save the tree with cairn" in error["message"]
+
+
+def test_what_numpy_and_pickle_write_is_named(cairn, tmp_path):
+    np.savez(tmp_path / "a.npz", w=np.ones(3))
+    np.save(tmp_path / "a.npy", np.ones(3))
+    (tmp_path / "a.pkl").write_bytes(pickle.dumps({"w": np.ones(3)}))
+    for name, kind in ("a.npz", "zip"), ("a.npy", "npy"), ("a.pkl", "pickle"):
+        assert f"[stranger/{kind}]" in cairn("show", tmp_path / name, status=3).error
+
+
+@pytest.mark.parametrize("name, kind", [
+    ("_CHECKPOINT_METADATA", "orbax"), ("_METADATA", "orbax"), ("manifest.ocdbt", "ocdbt"),
+    ("__0_0.distcp", "torch-dcp"), ("zarr.json", "zarr3"),
+    ("pytorch_model.bin.index.json", "pytorch-bin"), ("pytorch_model.bin", "pytorch-bin")])
+def test_directories_of_other_systems_are_named(cairn, tmp_path, name, kind):
+    (tmp_path / name).write_text("{}")
+    for verb in "show", "verify", "ls":
+        assert f"[stranger/{kind}]" in cairn(verb, tmp_path, status=3).error
+
+
+@pytest.mark.parametrize("name, kind", [("orbax_ocdbt_zarr2", "orbax"), ("orbax_v1", "orbax"),
+                                        ("ocdbt_zarr2", "ocdbt")])
+def test_checkpoints_that_orbax_wrote_are_named(cairn, fixtures, name, kind):
+    assert f"[stranger/{kind}]" in cairn("show", fixtures / name / "checkpoint", status=3).error
+
+
+def test_a_copy_without_hidden_files_is_told_from_damage(cairn, originals, tmp_path):
+    cairn("convert", originals / "flags", tmp_path / "whole", "--to-layout", "zarr2")
+    (tmp_path / "copy").mkdir()
+    subprocess.run(f"cp -r '{tmp_path}'/whole/* '{tmp_path}/copy'", shell=True, check=True)
+    error = cairn("show", tmp_path / "copy", status=3).error
+    assert "[checkpoint/manifest-missing]" in error and "hidden files" in error and "cp -r" in error
+
+
+def test_a_path_is_said_once(cairn, tmp_path):
+    assert cairn("show", tmp_path / "none", status=3).error.count(str(tmp_path)) == 1

@@ -21,7 +21,15 @@ namespace {
 
 Result<Manifest> read_manifest(storage::Store& store, const std::string& key,
                                const RecordPrefix& recorded) {
-  CAIRN_TRY_ASSIGN(const Buffer bytes, storage::read_all(store, key, kMaxManifestBytes));
+  auto read = storage::read_all(store, key, kMaxManifestBytes);
+  if (!read && read.error().code() == Code::kNotFound) {
+    return Error(Code::kNotFound, "checkpoint/manifest-missing",
+                 fmt::format("{} is missing, although cairn.json names it: hidden files were left "
+                             "behind when the checkpoint was copied, as `cp -r FROM/* TO` does; "
+                             "copy the directory itself, with `cp -r FROM TO`",
+                             recorded.manifest));
+  }
+  CAIRN_TRY_ASSIGN(const Buffer bytes, std::move(read));
   if (bytes.size() != recorded.manifest_bytes ||
       sha256_hex(bytes.bytes()) != recorded.manifest_sha256) {
     return Error(

@@ -7,6 +7,7 @@
 
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
+#include "cairn/checkpoint/layout/strangers.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/storage/open.h"
@@ -53,6 +54,7 @@ Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
     found->path = place.path;
     return *std::move(found);
   }
+  if (auto stranger = recognise_directory(place.files)) return *std::move(stranger);
   return Error(
       Code::kFailedPrecondition, "checkpoint/not-a-checkpoint",
       "there is no checkpoint here: no cairn.json, tensorstore_index.json, .safetensors file or "
@@ -171,11 +173,6 @@ Result<bool> is_file(const Uri& uri, Runtime& runtime) {
                fmt::format("{} does not exist", local->text()));
 }
 
-Result<Checkpoint> open_once(const Uri& uri, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
-  return file ? open_file(uri, runtime) : open_directory(uri, runtime);
-}
-
 /// Of a checkpoint of ours; nothing for anything else.
 std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
   const auto local = uri.local();
@@ -189,9 +186,11 @@ std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
   wait_for_saves(path, runtime.rank());
+  CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
+  const auto open = file ? open_file : open_directory;
   std::optional<std::string> failed_at;
   for (int reopened = 0;; ++reopened) {
-    auto opened = open_once(uri, runtime).in([&] { return "opening " + path; });
+    auto opened = open(uri, runtime).in([&] { return "opening " + path; });
     if (opened || reopened == kMostReopenings) return opened;
     // Nobody committed between two failures: it is not a commit that makes it fail.
     const auto version = current_version(uri, runtime);

@@ -22,7 +22,7 @@ struct Place {
 };
 
 /// Asks each layout; the first that answers wins. `failed_precondition`
-/// (checkpoint/not-a-checkpoint).
+/// (checkpoint/not-a-checkpoint), or what strangers.h recognises.
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime);
 
 /// The rows. Each returns nothing if the directory is not its own.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cairn/checkpoint/layout/open.h"
+#include "cairn/checkpoint/layout/strangers.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/safetensors/reader.h"
 #include "cairn/tree/structure.h"
@@ -95,6 +96,7 @@ Result<OpenedPrefix> open_set(const Place& place, const std::string& index_name)
 
 Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,
                                            const std::string& name) {
+  if (auto stranger = recognise_file(*store, name)) return *std::move(stranger);
   CAIRN_TRY_ASSIGN(const auto header, st::read_header(*store, name));
   CAIRN_TRY_ASSIGN(auto manifest, embedded_manifest(header, name));
   if (manifest) {
