@@ -93,7 +93,9 @@ nb::dict report_of(const SaveReport& report) {
   return made;
 }
 
-nb::object wait_for(const SaveHandle& handle, std::optional<double> seconds) {
+nb::object wait_for(const SaveHandle& handle, const nb::object& timeout) {
+  const auto seconds = nb::cast<std::optional<double>>(
+      nb::module_::import_("cairn._arguments").attr("as_kind")("timeout", "float | None", timeout));
   const Deadline deadline = seconds ? Deadline::in(span_of(*seconds)) : Deadline::never();
   std::optional<Result<SaveReport>> result;
   wait_until([&] {

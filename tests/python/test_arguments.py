@@ -19,7 +19,8 @@ CALLS = {
                  "compress is True or False, not 'zstd' (str)"),
     "step": (lambda path: cairn.save(TREE, path, step=2.0),
              "step is a whole number or None, not 2.0 (float)"),
-    "layout": (lambda path: cairn.save_async(TREE, path, layout=2), "layout is a text, not 2 (int)"),
+    "layout": (lambda path: cairn.save_async(TREE, path, layout=2),
+               "layout is a text, not 2 (int)"),
     "prefix": (lambda path: cairn.save(TREE, path, prefix=None),
                "prefix is a text, not None (NoneType)"),
     "timeout": (lambda path: cairn.load(path, timeout="x"),
@@ -32,9 +33,10 @@ CALLS = {
     "coordinate": (lambda path: cairn.coordinate(directory=path, rank=0.0, count=1),
                    "rank is a whole number or None, not 0.0 (float)"),
     "save_interval": (lambda path: Checkpointer(path, 60, []),
-                      "save_interval is a datetime.timedelta, such as timedelta(minutes=15), or "
+                      "save_interval is a datetime.timedelta such as timedelta(minutes=15) or "
                       "None, not 60 (int)"),
-    "every": (lambda path: CheckpointInterval(every=1.5), "every is a whole number, not 1.5 (float)"),
+    "every": (lambda path: CheckpointInterval(every=1.5),
+              "every is a whole number, not 1.5 (float)"),
     "keep_last_n": (lambda path: RetentionRules(keep_last_n="3"),
                     "keep_last_n is a whole number or None, not '3' (str)"),
     "on_step": (lambda path: Checkpointer(path, None, []).on_step(None, TREE, step=2.0),
@@ -45,7 +47,24 @@ CALLS = {
         lambda path: Checkpointer(path, None, []).save_checkpoint(TREE, "a", step="1"),
         "step is a whole number, not '1' (str)"),
     "shard_size": (lambda path: AsyncCheckpointManager(shard_size="5GB"),
-                   "shard_size is a whole number or None, not '5GB' (str)"),
+                   "shard_size is a number of bytes or None, not '5GB' (str)"),
+    "chunk_bytes": (lambda path: cairn.save(TREE, path, chunk_bytes=-1),
+                    "chunk_bytes is a number of bytes or None, not -1 (int)"),
+    "too large": (lambda path: cairn.save(TREE, path, step=1 << 63),
+                  "step is a whole number or None, not 9223372036854775808 (int)"),
+    "stop_timeout": (lambda path: Checkpointer(path, None, [], stop_timeout=60),
+                     "stop_timeout is a datetime.timedelta such as timedelta(minutes=15), not 60 "
+                     "(int)"),
+    "run_id": (lambda path: Checkpointer(path, None, [], run_id=3),
+               "run_id is a text or None, not 3 (int)"),
+    "fallback": (lambda path: Checkpointer(path, None, []).load_checkpoint(None, fallback="x"),
+                 "fallback is True or False, not 'x' (str)"),
+    "use_async": (lambda path: AsyncCheckpointManager().load(path, None, use_async="x"),
+                  "use_async is True or False, not 'x' (str)"),
+    "serialize": (lambda path: serialization.tree_serialize_leaves(path, TREE, prefix=3),
+                  "prefix is a text or None, not 3 (int)"),
+    "wait": (lambda path: cairn.save_async(TREE, path).wait("x"),
+             "timeout is a number or None, not 'x' (str)"),
     "unknown": (lambda path: cairn.save(TREE, path, compres=True),
                 "save() got an unexpected keyword argument 'compres'"),
     "missing": (lambda path: cairn.save(TREE), "save() missing a required argument: 'path'"),
@@ -67,7 +86,7 @@ def test_attributes_are_checked_as_arguments_are(tmp_path):
         run.on_step(None, TREE, step=1)
     manager = AsyncCheckpointManager()
     manager.shard_size = "5GB"
-    with pytest.raises(TypeError, match="shard_size is a whole number"):
+    with pytest.raises(TypeError, match="shard_size is a number of bytes"):
         manager.save_tree(TREE, tmp_path / "c")
 
 

@@ -28,6 +28,7 @@ from cairn._errors import (
     MismatchError,
     MissingKeyError,
     MissingPrefixError,
+    NotDirectoryError,
     NotFoundError,
     PermissionDeniedError,
     ResourceError,
@@ -48,7 +49,7 @@ os.register_at_fork(after_in_child=_ranks.after_fork)
 __all__ = [
     "AlreadyExistsError", "CancelledError", "Checkpoint", "CorruptError", "DeadlineError", "Error",
     "InvalidArgumentError", "Leaf", "MismatchError", "MissingKeyError", "MissingPrefixError",
-    "NotFoundError", "PermissionDeniedError", "Ranks", "ResourceError", "SaveHandle",
-    "UnavailableError", "UnsupportedError", "coordinate", "diff", "load", "ls", "open", "save",
-    "save_async", "verify",
+    "NotDirectoryError", "NotFoundError", "PermissionDeniedError", "Ranks", "ResourceError",
+    "SaveHandle", "UnavailableError", "UnsupportedError", "coordinate", "diff", "load", "ls",
+    "open", "save", "save_async", "verify",
 ]

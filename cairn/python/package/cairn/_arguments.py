@@ -13,8 +13,10 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+Bytes = int  # how many: zero or more
 Options = ParamSpec("Options")
 Answer = TypeVar("Answer")
+_LIMIT = 1 << 63  # of the numbers that the library takes
 
 
 def checked(function: Callable[Options, Answer]) -> Callable[Options, Answer]:
@@ -67,9 +69,18 @@ def _shown(value: Any) -> str:
 
 
 def _flag(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)) or (isinstance(value, int) and value in (0, 1)):
+    is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == np.bool_
+    if is_bool or (isinstance(value, int) and value in (0, 1)):
         return bool(value)
     raise TypeError
+
+
+def _whole(least: int) -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        if least <= (number := operator.index(value)) < _LIMIT:
+            return number
+        raise TypeError
+    return convert
 
 
 def _number(value: Any) -> float:
@@ -78,19 +89,25 @@ def _number(value: Any) -> float:
     return number
 
 
-def _instance(kind: type) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        if isinstance(value, kind):
-            return value
-        raise TypeError
-    return check
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise TypeError
+
+
+def _span(value: Any) -> dt.timedelta:
+    if isinstance(value, dt.timedelta):
+        return value
+    if isinstance(value, int) and value == 0:
+        return dt.timedelta(0)
+    raise TypeError
 
 
 _KINDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "bool": ("True or False", _flag),
-    "int": ("a whole number", operator.index),
+    "int": ("a whole number", _whole(-_LIMIT)),
+    "Bytes": ("a number of bytes", _whole(0)),
     "float": ("a number", _number),
-    "str": ("a text", _instance(str)),
-    "dt.timedelta": ("a datetime.timedelta, such as timedelta(minutes=15),",
-                     _instance(dt.timedelta)),
+    "str": ("a text", _text),
+    "dt.timedelta": ("a datetime.timedelta such as timedelta(minutes=15)", _span),
 }

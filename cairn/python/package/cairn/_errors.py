@@ -13,6 +13,7 @@ _NUMBERS = {
     "fs/file-too-large": errno.EFBIG,
     "load/chunk-missing": errno.ENOENT,
     "safetensors-index/missing-part": errno.ENOENT,
+    "fs/not-a-directory": errno.ENOTDIR,
     "not_found": errno.ENOENT,
     "already_exists": errno.EEXIST,
     "permission_denied": errno.EACCES,
@@ -80,6 +81,10 @@ class MismatchError(Error, ValueError):
     """Something has to change first: another structure, another owner, not a checkpoint."""
 
 
+class NotDirectoryError(MismatchError, NotADirectoryError):
+    """A file stands where a directory is needed."""
+
+
 class CorruptError(Error, ValueError):
     """These bytes are not what was saved."""
 
@@ -119,6 +124,7 @@ _BY_REASON: dict[str, type[Error]] = {
     "safetensors-index/missing-part": MissingDataError,
     "load/prefix-missing": MissingPrefixError,
     "fs/file-too-large": ResourceError,
+    "fs/not-a-directory": NotDirectoryError,
 }
 _BY_CODE: dict[str, type[Error]] = {
     "invalid_argument": InvalidArgumentError,

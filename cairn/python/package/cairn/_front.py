@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec
 
 from cairn import _core
+from cairn._arguments import Bytes, checked
 from cairn._errors import error_of
 from cairn._json import dump
 from cairn._nodes import like
@@ -24,11 +24,12 @@ Key = str | Sequence[str | int]
 Options = ParamSpec("Options")
 
 
+@checked
 def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
                compress: bool = False, dtype: Any = None, validate: bool = False,
                step: int | None = None, metadata: Mapping[str, Any] | None = None,
-               extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
-               shard_size: int | None = None, timeout: float | None = None,
+               extras: Mapping[str, Any] | None = None, chunk_bytes: Bytes | None = None,
+               shard_size: Bytes | None = None, timeout: float | None = None,
                progress: Progress = None) -> _core.SaveHandle:
     """Begins to save a tree and returns when its arrays may be changed again.
 
@@ -64,9 +65,8 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
     """
     state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
     return _core.begin_save([(prefix, state)], path_text(path), layout=layout, compress=compress,
-                            dtype=dtype, validate=validate, step=_integer(step), metadata=about,
-                            extras=more, chunk_bytes=_integer(chunk_bytes),
-                            shard_size=_integer(shard_size), timeout=timeout,
+                            dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
+                            chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
                             progress=progress_sink(progress, "saving"))
 
 
@@ -80,6 +80,7 @@ def _taking(begin: Callable[Options, object]) -> Callable[
     return decorate
 
 
+@checked
 @_taking(save_async)
 def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
     """Saves a tree and returns when it is safe on the disk; takes what save_async() takes.
@@ -95,6 +96,7 @@ def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
     return save_async(*tree_and_path, **options).wait()
 
 
+@checked
 def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any = None,
          keys: str | Sequence[Key] | None = None, prefix: str | None = None,
          dtype: Any = None, strict_shapes: bool = True, validate: bool = False,
@@ -180,6 +182,7 @@ def ls(base: PathLike) -> list[dict[str, Any]]:
     return [dict(zip(names, entry, strict=True)) for entry in _core.list_run(path_text(base))]
 
 
+@checked
 def verify(path: PathLike, *, prefix: str | None = None,
            progress: Progress = None) -> dict[str, Any]:
     """Reads every stored byte and says what is damaged: `damages` is empty if all is well.
@@ -196,6 +199,7 @@ def verify(path: PathLike, *, prefix: str | None = None,
     return report
 
 
+@checked
 def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix: str | None = None,
          progress: Progress = None) -> dict[str, Any]:
     """Compares two checkpoints, whatever layout each has: `differences` is empty if they are equal
@@ -215,10 +219,6 @@ def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix:
     report = one._opened.diff(other._opened, prefix, progress_sink(progress, "comparing"))
     report["differences"] = [dict(zip(names, each, strict=True)) for each in report["differences"]]
     return report
-
-
-def _integer(value: int | None) -> int | None:
-    return None if value is None else operator.index(value)
 
 
 def _json(value: Mapping[str, Any] | None) -> str:

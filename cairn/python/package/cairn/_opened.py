@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cairn import _core
+from cairn._arguments import checked
 from cairn._dtypes import numpy_dtype
 from cairn._errors import error_of
 from cairn._paths import PathLike, path_text
@@ -192,6 +193,7 @@ class Checkpoint:
                 self.values[f"{prefix}.{key}" if prefix else key] = value
                 self._put(prefix, parts, value)
 
+    @checked
     def about(self, prefix: str | None = None) -> dict[str, Any]:
         """What was saved beside the tree: `step`, `metadata` and `extras` as save() got them, and
         the `time`, the `writer` and the number of `ranks`. Of several trees, `prefix` says which.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn import _core
+from cairn._arguments import checked
 from cairn._boards import JaxBoard, MpiBoard, TorchBoard
 from cairn._errors import error_of
 
@@ -145,6 +146,7 @@ def _changed(before: _Choice, now: _Found) -> str:
             "every rank now")
 
 
+@checked
 def coordinate(by: str | None = None, *, directory: str | os.PathLike[str] | None = None,
                rank: int | None = None, count: int | None = None) -> Ranks:
     """Chooses how the processes of the job meet; every rank makes the same call.

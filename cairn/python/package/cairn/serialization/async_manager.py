@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cairn import _core
+from cairn._arguments import Bytes, as_kind, checked
 from cairn._errors import error_of
 from cairn._front import Progress
 from cairn._log import logger
@@ -51,6 +52,7 @@ __all__ = ["GLOBAL_CHECKPOINT_TIMEOUT", "AsyncCheckpointManager", "CheckpointMan
            "match_partition_rules", "tree_deserialize_leaves", "tree_serialize_leaves",
            "unflatten_dict"]
 
+Prefix = str  # see check_prefix()
 _INDEX = "tensorstore_index.json"
 
 
@@ -92,7 +94,7 @@ class AsyncCheckpointManager:
                  gcs_bucket: str | None = None, gcs_credentials_path: str | None = None,
                  enable_validation: bool = False, enable_compression: bool = False,
                  use_tensorstore: bool = True, *, blocking: bool = False,
-                 while_saving: str = "wait", shard_size: int | None = None,
+                 while_saving: str = "wait", shard_size: Bytes | None = None,
                  timeout: float | None = None):
         if gcs_bucket:
             raise error_of("unimplemented", "python/no-cloud-storage", "",
@@ -126,12 +128,16 @@ class AsyncCheckpointManager:
         known = self._configured_as
         if len(known) != len(options) or not all(map(operator.is_, options, known)):
             self._core.configure(
-                enable=None if self.enable is None else bool(self.enable),
-                dtype=dtype_named(self.float_dtype), verbose=bool(self.verbose),
-                validate=bool(self.enable_validation), compress=bool(self.enable_compression),
-                use_tensorstore=bool(self.use_tensorstore), blocking=bool(self.blocking),
-                while_saving=self.while_saving, shard_size=self.shard_size,
-                timeout=None if self.timeout is None else float(self.timeout))
+                enable=as_kind("enable", "bool | None", self.enable),
+                dtype=dtype_named(self.float_dtype),
+                verbose=as_kind("verbose", "bool", self.verbose),
+                validate=as_kind("enable_validation", "bool", self.enable_validation),
+                compress=as_kind("enable_compression", "bool", self.enable_compression),
+                use_tensorstore=as_kind("use_tensorstore", "bool", self.use_tensorstore),
+                blocking=as_kind("blocking", "bool", self.blocking),
+                while_saving=as_kind("while_saving", "str", self.while_saving),
+                shard_size=as_kind("shard_size", "Bytes | None", self.shard_size),
+                timeout=as_kind("timeout", "float | None", self.timeout))
             self._configured_as = options
         return self._core
 
@@ -171,6 +177,7 @@ class AsyncCheckpointManager:
         """
         return hashlib.sha256(np.asarray(array).tobytes()).hexdigest()
 
+    @checked
     def save_tree(self, tree: Any, path: Any, mesh: Any = None,
                   gather_fns: Mapping[Any, Any] | bool | None = None, float_dtype: Any = None,
                   metadata: Mapping[str, Any] | None = None,
@@ -214,7 +221,8 @@ class AsyncCheckpointManager:
 
     save = save_tree
 
-    def save_pytree(self, pytree: Any, path: Any, mesh: Any = None, *, prefix: str,
+    @checked
+    def save_pytree(self, pytree: Any, path: Any, mesh: Any = None, *, prefix: Prefix,
                     do_all_gather: bool = False, cpu_offload: bool = True, dtype: Any = None,
                     extras: Mapping[str, Any] | None = None, write_index: bool = True,
                     progress: Progress = None) -> str:
@@ -239,6 +247,7 @@ class AsyncCheckpointManager:
                    progress=progress)
         return path_text(path)
 
+    @checked
     def load(self, path: Any, mesh: Any, shardings: Any = None, mismatch_allowed: bool = True,
              callback: Callback | None = None, partition_rules: Rules | None = None,
              dtype: Any = None, validate: bool | None = None, prefix_filter: str | None = None,
@@ -276,6 +285,7 @@ class AsyncCheckpointManager:
                           chunk_size=max(chunk_size or 0, 0),
                           progress=progress_sink(progress, "loading"))
 
+    @checked
     def load_tree_parallel(self, path: Any, shardings: Any = None, mismatch_allowed: bool = True,
                            callback: Callback | None = None, dtype: Any = None,
                            validate: bool | None = None, prefix_filter: str | None = None, *,
@@ -295,7 +305,8 @@ class AsyncCheckpointManager:
                           dtype=None if is_changed else dtype_named(dtype),
                           progress=progress_sink(progress, "loading"))
 
-    def load_pytree(self, path: Any, mesh: Any, *, prefix: str, shardings: Any = None,
+    @checked
+    def load_pytree(self, path: Any, mesh: Any, *, prefix: Prefix, shardings: Any = None,
                     partition_rules: Rules | None = None, dtype: Any = None, template: Any = None,
                     strict_shapes: bool = True, callback: Callback | None = None,
                     chunk_size: int | None = None, validate: bool | None = None,
@@ -350,7 +361,7 @@ class AsyncCheckpointManager:
             described(where, None if report["foreign"] else json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
-        return self.enable_validation if validate is None else validate
+        return bool(self.enable_validation) if validate is None else validate
 
     def _save(self, make: Callable[[], tuple[Any, str, str]], prefix: str, path: Any, *,
               progress: Progress, **options: Any) -> _core.SaveHandle:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cairn import _core, _exit
+from cairn._arguments import Bytes, as_kind, checked, checked_init
 from cairn._errors import DeadlineError, Error, error_of
 from cairn._front import Progress
 from cairn._log import logger
@@ -26,6 +27,7 @@ from cairn.serialization._tracker import say_unfinished
 from cairn.serialization._wishes import Rules, wished_specs
 from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
+    Prefix,
     check_prefix,
     described,
     take_template_shardings,
@@ -48,6 +50,7 @@ CheckpointPath = str
 StepCallback = Callable[[str, Any, dict[str, Any]], object]
 
 
+@checked_init
 @dataclass(frozen=True)
 class CheckpointInterval:
     """Permanent saves at every step that `every` divides, up to the step `until`, which is
@@ -57,6 +60,7 @@ class CheckpointInterval:
     until: int | None = None
 
 
+@checked_init
 @dataclass(frozen=True)
 class RetentionRules:
     """Which permanent checkpoints stay after a save: those that any rule wants, the latest, and
@@ -77,8 +81,8 @@ class RetentionRules:
     best_k: int | None = None
     metric: str | None = None
     mode: str = "min"
-    max_bytes: int | None = None
-    min_free_bytes: int | None = None
+    max_bytes: Bytes | None = None
+    min_free_bytes: Bytes | None = None
     keep_temporary: bool = False
 
     def __post_init__(self) -> None:
@@ -129,6 +133,7 @@ class Checkpointer:
         metrics_path: a file that says in Prometheus' text format what saves do.
     """
 
+    @checked
     def __init__(self, base_path: Any, save_interval: dt.timedelta | None,
                  step_policies: Sequence[CheckpointInterval], *,
                  manager: AsyncCheckpointManager | None = None,
@@ -158,7 +163,7 @@ class Checkpointer:
             delete_old_temp_checkpoints=delete_old_temp_checkpoints, retention=retention,
             run_id=run_id or "", take_over=take_over, watch_requests=watch_requests,
             save_on=[*map(int, save_on)], stop_on=[*map(int, stop_on)],
-            stop_timeout=_nanoseconds(stop_timeout), agreement_share=float(agreement_share),
+            stop_timeout=_nanoseconds(stop_timeout), agreement_share=agreement_share,
             metrics_path="" if metrics_path is None else local_path(metrics_path))
 
     @property
@@ -200,6 +205,7 @@ class Checkpointer:
         except Error as error:
             logger.warning("%s is not removed: %s", checkpoint_dir, error)
 
+    @checked
     def on_step(self, mesh: Any, pytree: Any = None, force: bool = False, *, step: int,
                 true_callbacks: Sequence[StepCallback] | None = None,
                 extras: Mapping[str, Any] | None = None,
@@ -235,7 +241,7 @@ class Checkpointer:
         if pytree is None and isinstance(tree, Refusal):
             callbacks = [tree.refuse]
         try:
-            save = self._run.on_step(step, None if pytree is None else tree, force=bool(force),
+            save = self._run.on_step(step, None if pytree is None else tree, force=force,
                                      callbacks=callbacks, extras=about, metrics=numbers,
                                      progress=progress_sink(progress, "saving"))
         except DeadlineError:
@@ -248,7 +254,8 @@ class Checkpointer:
             tree.refuse()
         return save
 
-    def save_checkpoint(self, tree: Any, destination: str, *,
+    @checked
+    def save_checkpoint(self, tree: Any, destination: Any, *,
                         commit_callback: Callable[[], object] | None = None,
                         is_temporary: bool = False, mesh: Any = None, step: int = -1,
                         shardings: Any = None, partition_rules: Rules | None = None,
@@ -272,15 +279,16 @@ class Checkpointer:
             raise ValueError("prefix is required when structured=True")
         about = dict(extras or {})
         if structured:
-            about["step"] = int(step)
+            about["step"] = step
         return self._save(tree, self._inside(destination), in_run=True,
-                          step=None if step == -1 else int(step), is_temporary=is_temporary,
+                          step=None if step == -1 else step, is_temporary=is_temporary,
                           prefix=prefix or "", structured=structured, dtype=dtype, extras=about,
                           metrics=metrics, write_index=True, mesh=mesh, shardings=shardings,
                           rules=partition_rules, committed=commit_callback, progress=progress)
 
-    def save_pytree(self, tree: Any, prefix: str, *, step: int | None = None,
-                    destination: str | None = None, mesh: Any = None, dtype: Any = None,
+    @checked
+    def save_pytree(self, tree: Any, prefix: Prefix, *, step: int | None = None,
+                    destination: Any = None, mesh: Any = None, dtype: Any = None,
                     extras: Mapping[str, Any] | None = None, temporary: bool = False,
                     write_index: bool = True, metrics: Mapping[str, float] | None = None,
                     progress: Progress = None) -> str:
@@ -298,15 +306,16 @@ class Checkpointer:
             path = self.base_path if destination is None else path_text(destination)
             where = "" if destination is None else local_path(destination)
         else:
-            about["step"] = int(step)
-            path = join_path(self.base_path, destination or f"run-{int(step)}")
-            where = self._inside(destination or f"run-{int(step)}")
-        self._save(tree, where, in_run=step is not None, step=None if step is None else int(step),
+            about["step"] = step
+            path = join_path(self.base_path, destination or f"run-{step}")
+            where = self._inside(destination or f"run-{step}")
+        self._save(tree, where, in_run=step is not None, step=step,
                    is_temporary=temporary, prefix=prefix, structured=True, dtype=dtype,
                    extras=about, metrics=metrics, write_index=write_index, mesh=mesh,
                    progress=progress)
         return path
 
+    @checked
     def load_checkpoint(self, mesh: Any, *, path: Any = None, discover_latest: bool = True,
                         shardings: Any = None, partition_rules: Rules | None = None,
                         dtype: Any = None, prefix: str | None = None, structured: bool = False,
@@ -342,6 +351,7 @@ class Checkpointer:
                            f"No checkpoint found under {path or self.base_path}")
         return found
 
+    @checked
     def load_checkpoint_if_any(self, mesh: Any, *, path: Any = None, discover_latest: bool = True,
                                shardings: Any = None, partition_rules: Rules | None = None,
                                dtype: Any = None, prefix: str | None = None,
@@ -373,7 +383,8 @@ class Checkpointer:
         return target.finish(tree, report), \
             _joined(described(report["path"], json.loads(metadata)), about)
 
-    def load_pytree(self, mesh: Any, *, prefix: str, path: Any = None,
+    @checked
+    def load_pytree(self, mesh: Any, *, prefix: Prefix, path: Any = None,
                     discover_latest: bool = True, discover_raise: bool = True,
                     partition_rules: Rules | None = None, dtype: Any = None,
                     load_treedef: bool = False, callback: Callback | None = None,
@@ -422,7 +433,7 @@ class Checkpointer:
         return target.request(dtype=dtype_named(dtype), validate=self._manager.enable_validation,
                               **options)
 
-    def _save(self, tree: Any, destination: str, *, dtype: Any, extras: Mapping[str, Any],
+    def _save(self, tree: Any, destination: Any, *, dtype: Any, extras: Mapping[str, Any],
               metrics: Mapping[str, float] | None, mesh: Any, shardings: Any = None,
               rules: Rules | None = None, committed: Callable[[], object] | None = None,
               progress: Progress = None, **options: Any) -> _core.SaveHandle:
@@ -452,7 +463,8 @@ class Checkpointer:
 
     def _wanted_policy(self) -> tuple[int | None, list[tuple[int, int | None]]]:
         """Both may be changed at any time."""
-        return _nanoseconds(self.save_interval) if self.save_interval else None, \
+        span = as_kind("save_interval", "dt.timedelta | None", self.save_interval)
+        return _nanoseconds(span) if span else None, \
             [(policy.every, policy.until) for policy in self.step_policies]
 
 

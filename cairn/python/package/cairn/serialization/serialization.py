@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cairn import _core
+from cairn._arguments import checked
 from cairn._errors import error_of
 from cairn._nodes import children_of, reference_part, with_children
 from cairn.serialization import fsspec_utils
@@ -101,6 +102,7 @@ def _paths_in(tree: Any, above: Parts, text: Callable[[Parts], str],
                                           for key, child in children])
 
 
+@checked
 def tree_serialize_leaves(checkpoint_dir: Any, pytree: Any, manager: Any = None, *,
                           prefix: str | None = None,
                           commit_callback: Callable[[], object] | None = None,
@@ -149,6 +151,7 @@ def _hand_to_jax(manager: Any, handle: _core.SaveHandle,
     manager.serialize_with_paths([], [], on_commit_callback=committed)
 
 
+@checked
 def tree_deserialize_leaves(checkpoint_dir: Any, mesh: Any, manager: Any = None, *,
                             prefix: str | None = None, partition_rules: Rules | None = None,
                             shardings: Any = None,
