@@ -28,9 +28,9 @@ MAX_FILES_IN_FOLDER = 40
 FORBIDDEN = [
     (r"\bthrow\b", "our code throws nothing", ("cairn/python/",)),  # to Python, which expects it
     (r"\bstd::(abort|exit|terminate|quick_exit)\b|\b_exit\s*\(",
-     "the library never ends the program", ()),
+     "the library never ends the program", ("cairn/checkpoint/save/unheard_errors.cc",)),
     (r"\bstd::(cout|cerr|clog)\b|\b(printf|puts|fprintf)\s*\(|\bfmt::print\b",
-     "the library prints nothing", ("cairn/cli/",)),
+     "the library prints nothing", ("cairn/cli/", "cairn/base/log.cc")),
     (r"\b(sleep|sleep_for|sleep_until|usleep|nanosleep)\s*\(",
      "nobody sleeps but the clock", ("cairn/base/clock.cc",)),
     (r"\bstd::j?thread\b(?!::hardware_concurrency)",

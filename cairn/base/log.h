@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library prints nothing; what it has to say goes to the sink it was given.
+// What the library has to say goes to a sink; it prints nothing, but for errors nobody else takes.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +19,9 @@ struct LogEntry {
 
 /// Called from any thread, possibly at once from several. Empty: silence.
 using LogSink = std::function<void(const LogEntry&)>;
+
+/// The sink of programs that set none: errors go to standard error, one line each, the rest
+/// nowhere. Threading: safe.
+void log_errors(const LogEntry& entry);
 
 }  // namespace cairn::inline base

@@ -36,7 +36,8 @@ struct RuntimeOptions {
   /// Null: this process is all there is.
   coord::Coordinator* coordinator = nullptr;
   Clock* clock = nullptr;  ///< null: the machine's
-  LogSink log = {};        ///< empty: silence
+  /// What the library has to say. Empty: silence, also about saves that fail in the background.
+  LogSink log = log_errors;
 };
 
 /// Threading: safe. Must outlive every call that uses it.

@@ -141,7 +141,8 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
     }
   }
   AsyncSaveOptions how{.save = save_options(manager, options, *runtime_),
-                       .after = std::move(before)};
+                       .after = std::move(before),
+                       .waited_for = blocks(manager)};
   how.committed = [path, options](const SaveReport& report) -> Result<void> {
     if (options.committed) CAIRN_TRY(options.committed(report));
     if (options.callback) options.callback(path);
@@ -165,7 +166,7 @@ void AsyncCheckpointManager::tell_of_gathering() {
 // The save that the next one comes after, if it need not be waited for.
 Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving while_saving) {
   if (while_saving == WhileSaving::kWait) {
-    for (const SaveHandle& save : saves_in_flight()) save.wait().ignore_error("taken below");
+    for (const SaveHandle& save : saves_in_flight()) save.wait_for_end();
   }
   const std::vector<SaveHandle> flying = saves_in_flight();
   const auto mine = [&]() -> Result<void> {
@@ -200,7 +201,7 @@ std::optional<Error> AsyncCheckpointManager::take_error() {
 }
 
 Result<void> AsyncCheckpointManager::wait_until_finished() {
-  for (const SaveHandle& save : saves_in_flight()) save.wait().ignore_error("taken below");
+  for (const SaveHandle& save : saves_in_flight()) save.wait_for_end();
   return check_for_errors();
 }
 

@@ -91,8 +91,7 @@ SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> besid
 
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
   apart([manager]() -> Result<bool> {
-    for (const SaveHandle& save : manager->saves_in_flight())
-      save.wait().ignore_error("asked for by whoever wants it");
+    for (const SaveHandle& save : manager->saves_in_flight()) save.wait_for_end();
     return true;
   });
 }

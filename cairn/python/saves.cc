@@ -36,6 +36,7 @@ struct SaveCall {
   nb::object committed;
   std::optional<double> timeout = {};
   nb::object progress;
+  bool waited_for = false;
 };
 
 constexpr const char* kAboutHandles = R"(A save on its way. Dropping it cancels nothing.
@@ -66,7 +67,9 @@ SaveOptions options_of(const SaveCall& call) {
 }
 
 SaveHandle begin_save(const SaveCall& call) {
-  AsyncSaveOptions options{.save = options_of(call), .committed = after_commit(call.committed)};
+  AsyncSaveOptions options{.save = options_of(call),
+                           .committed = after_commit(call.committed),
+                           .waited_for = call.waited_for};
   const auto where = runtime();
   // A directory of saves with steps can be listed and resumed as a run.
   if (call.step) options.save.mark = dump_mark(make_mark(*call.step, false, where->clock().wall()));
@@ -97,13 +100,12 @@ nb::object wait_for(const SaveHandle& handle, const nb::object& timeout) {
   const auto seconds = nb::cast<std::optional<double>>(
       nb::module_::import_("cairn._arguments").attr("as_kind")("timeout", "float | None", timeout));
   const Deadline deadline = seconds ? Deadline::in(span_of(*seconds)) : Deadline::never();
-  std::optional<Result<SaveReport>> result;
   wait_until([&] {
     const Deadline moment = Deadline::in(kMoment);
-    result = handle.wait(moment.time() < deadline.time() ? moment : deadline);
-    return handle.done() || deadline.passed();
+    return handle.wait_for_end(moment.time() < deadline.time() ? moment : deadline) ||
+           deadline.passed();
   });
-  return report_of(value_of(handle.done() ? handle.wait() : *std::move(result)));
+  return report_of(value_of(handle.wait(deadline)));
 }
 
 nb::tuple progress_tuple(const SaveHandle& handle) {
@@ -148,6 +150,8 @@ void bind_saves(nb::module_& module) {
       .def("wait", &wait_for, nb::arg("timeout") = nb::none(),
            "Until the checkpoint is durable and visible, or so many seconds; the error of the save "
            "every time.")
+      .def("forget", &SaveHandle::forget,
+           "Nobody wants to hear its error: it is logged, and the end of the program says nothing.")
       .def("__repr__", [](const SaveHandle& handle) {
         return readable("<save to " + handle.path() + ": " + std::string(handle.phase()) + ">");
       });
@@ -156,18 +160,18 @@ void bind_saves(nb::module_& module) {
       [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,
          bool validate, std::optional<std::int64_t> step, std::string metadata, std::string extras,
          std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
-         bool write_index, nb::object committed, std::optional<double> timeout,
-         nb::object progress) {
+         bool write_index, nb::object committed, std::optional<double> timeout, nb::object progress,
+         bool waited_for) {
         return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
                            std::move(dtype), validate, step, std::move(metadata), std::move(extras),
                            chunk_bytes, shard_size, write_index, std::move(committed), timeout,
-                           std::move(progress)});
+                           std::move(progress), waited_for});
       },
       nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
       nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
       nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
       nb::arg("write_index") = true, nb::arg("committed") = nb::none(),
-      nb::arg("timeout") = nb::none(), nb::arg("progress").none());
+      nb::arg("timeout") = nb::none(), nb::arg("progress").none(), nb::arg("waited_for") = false);
 }
 
 }  // namespace cairn::python

@@ -30,7 +30,8 @@ def start(tmp_path):
     yield start
     for process in started:
         process.kill()
-        process.communicate()
+        process.wait()
+        process.stderr.close()
 
 
 def line_with(process, text):
@@ -81,3 +82,107 @@ run.on_step(None, {"w": numpy.ones(9)}, step=1, progress=lambda *_: never.wait()
     assert "run-1" in line_with(process, "abandoned: ")
     assert process.wait() == -signal.SIGTERM
     assert not (tmp_path / "c/run-1/metadata.json").exists()
+
+
+FAILS = """
+import atexit, resource
+atexit.register(lambda: print("the others run", file=sys.stderr))
+def begin():
+    go = threading.Event()
+    handle = cairn.save_async({"w": numpy.ones(99_999)}, path, progress=lambda *_: go.wait())
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+    go.set()
+    return handle
+"""
+
+
+def end_of(start, program):
+    """The exit status and the lines of a program that begins saves which fail."""
+    process = start(FAILS + program)
+    text = process.communicate()[1]
+    assert text.count("the others run") == 1
+    return process.returncode, text.splitlines()
+
+
+def lines_of(lines, event):
+    return [line for line in lines if event in line]
+
+
+def test_a_failed_save_that_nobody_asked_about_fails_the_program(start, tmp_path):
+    status, lines = end_of(start, "begin()")
+    assert status == 1
+    (logged,) = lines_of(lines, "[save/failed]")
+    (told,) = lines_of(lines, "cairn: ")
+    for line in (logged, told):
+        assert str(tmp_path / "c") in line and "allows no file that large" in line
+    assert "wait()" in told and "forget()" in told
+
+
+# The last save of a program that has changed one import, or follows the guides.
+LAST_SAVES = {
+    "a step": """
+manager = cairn.serialization.Checkpointer(
+    path + "s", None, [cairn.serialization.CheckpointInterval(every=1)])
+save = lambda: manager.on_step(None, tree, step=1, progress=held)
+""",
+    "save_checkpoint": """
+manager = cairn.serialization.Checkpointer(path + "s", None, [])
+save = lambda: manager.save_checkpoint(tree, "last", mesh=None, step=1, progress=held)
+""",
+    "save_pytree": """
+manager = cairn.serialization.AsyncCheckpointManager()
+save = lambda: manager.save_pytree(tree, path + "s", prefix="model", progress=held)
+"""}
+LAST_SAVE = """
+import cairn.serialization
+go = threading.Event()
+held = lambda *_: go.wait()
+tree = {"w": numpy.ones(99_999)}
+%s
+save()
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+go.set()
+"""
+
+
+@pytest.mark.parametrize("save", LAST_SAVES.values(), ids=LAST_SAVES.keys())
+def test_so_does_the_last_save_of_a_manager(start, tmp_path, save):
+    status, lines = end_of(start, LAST_SAVE % save)
+    assert status == 1
+    assert len(lines_of(lines, "[save/failed]")) == len(lines_of(lines, "cairn: ")) == 1
+    assert str(tmp_path / "cs") in lines_of(lines, "cairn: ")[0]
+
+
+@pytest.mark.parametrize("save", LAST_SAVES.values(), ids=LAST_SAVES.keys())
+def test_a_manager_that_was_asked_has_been_heard(start, save):
+    status, lines = end_of(start, LAST_SAVE % save + """
+try: manager.wait_until_finished()
+except cairn.Error: pass
+""")
+    assert status == 0
+    assert not lines_of(lines, "cairn: ")
+
+
+def test_the_exit_status_of_the_program_itself_stays(start):
+    status, lines = end_of(start, "begin(); sys.exit(7)")
+    assert status == 7
+    assert lines_of(lines, "cairn: ")
+
+
+@pytest.mark.parametrize("hear", [
+    "try: begin().wait()\nexcept cairn.Error: pass", "begin().forget()"])
+def test_an_error_that_was_heard_or_forgotten_is_logged_and_no_more(start, hear):
+    status, lines = end_of(start, hear)
+    assert status == 0
+    assert len(lines_of(lines, "[save/failed]")) == 1
+    assert not lines_of(lines, "cairn: ")
+
+
+def test_a_save_that_is_waited_for_raises_and_logs_nothing(start):
+    status, lines = end_of(start, """
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
+try: cairn.save({"w": numpy.ones(99_999)}, path)
+except cairn.Error: pass
+""")
+    assert status == 0
+    assert not lines_of(lines, "[save/failed]") and not lines_of(lines, "cairn: ")

@@ -10,8 +10,9 @@
 namespace cairn::inline checkpoint {
 
 /// Called before the destination's lock is taken for the decision; what it returns is held until
-/// everything is in place. Its error refuses the save, and nothing visible changes. Empty: nobody
-/// is asked. Called from the thread that commits.
+/// everything is in place. Its error refuses the save, and nothing visible changes; `cancelled`
+/// says that the caller gave the save up and knows it. Empty: nobody is asked. Called from the
+/// thread that commits.
 using CommitGuard = std::function<Result<std::shared_ptr<void>>()>;
 
 /// What the guard returns; nothing for an empty one.

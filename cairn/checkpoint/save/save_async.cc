@@ -13,6 +13,7 @@
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/checkpoint/save/save_prepared.h"
 #include "cairn/checkpoint/save/staging.h"
+#include "cairn/checkpoint/save/unheard_errors.h"
 
 namespace cairn::inline checkpoint {
 
@@ -23,6 +24,8 @@ struct SaveHandle::State {
   Future<SaveReport> result = promise.future();
   HomeProcess home = {};
   std::atomic<bool> over = false;
+  /// The error was, or nobody wants to hear it.
+  const std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
 
   Mutex mutex = {};
   std::string phase CAIRN_GUARDED_BY(mutex) = "staging";
@@ -91,8 +94,21 @@ bool SaveHandle::done() const { return state_->is_parents() || state_->result.do
 
 Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
   if (state_->is_parents()) return state_->not_ours();
-  return state_->result.wait(deadline);
+  if (!wait_for_end(deadline)) {
+    return Error(Code::kDeadlineExceeded, "async/deadline",
+                 fmt::format("the save to {} has not ended before the deadline", path()));
+  }
+  *state_->heard = true;
+  return state_->result.wait();
 }
+
+bool SaveHandle::wait_for_end(Deadline deadline) const {
+  if (state_->is_parents()) return true;
+  state_->result.wait(deadline).ignore_error("asked for by whoever wants it");
+  return state_->result.done();
+}
+
+void SaveHandle::forget() const { *state_->heard = true; }
 
 void SaveHandle::on_end(Listener listener) const {
   if (state_->is_parents()) return listener(state_->not_ours());
@@ -140,6 +156,7 @@ class AsyncSave {
     auto staged = staging_->stage();
     MutexLock lock(mutex_);
     stage_ended_ = true;
+    staged_ = staged.has_value();
     changed_.notify_all();
     return staged;
   }
@@ -147,7 +164,7 @@ class AsyncSave {
   void run() {
     if (options_.after && !options_.after->done()) {
       state_->enter("waiting for the save before");
-      options_.after->wait().ignore_error("whoever made that save hears of it");
+      options_.after->wait_for_end();
     }
     auto result =
         steps_->complete([this](const ProgressSink& progress) { return staging_->write(progress); })
@@ -158,10 +175,24 @@ class AsyncSave {
     if (result && options_.committed) {
       if (auto after = options_.committed(*result); !after) result = std::move(after).error();
     }
+    if (!result) tell_of(result.error());
     state_->end(std::move(result));
   }
 
  private:
+  // What the call itself returns, and what its caller gave up, needs no telling.
+  void tell_of(const Error& error) {
+    if (is_the_calls() || given_up_) return;
+    tell_at_exit(error, state_->heard);
+    if (!options_.waited_for)
+      runtime_->log(LogLevel::kError, "save/failed", "a save failed: " + error.to_string());
+  }
+
+  bool is_the_calls() {
+    MutexLock lock(mutex_);
+    return !staged_;
+  }
+
   // What a failed save leaves is removed before anybody hears of it.
   void take_down() {
     {
@@ -173,9 +204,14 @@ class AsyncSave {
   }
 
   // A piece larger than the staging memory could never be copied.
-  SaveOptions watched_options() const {
+  SaveOptions watched_options() {
     SaveOptions save = options_.save;
     save.hash_chunks = true;
+    save.guard = [this, guard = save.guard] {
+      auto held = take_guard(guard);
+      given_up_ = !held && held.error().code() == Code::kCancelled;
+      return held;
+    };
     save.chunk_bytes = std::min(save.chunk_bytes, runtime_->staging().limit() / 2);
     save.phase = [state = state_, user = save.phase](std::string_view phase) {
       state->enter(phase);
@@ -198,6 +234,8 @@ class AsyncSave {
   Mutex mutex_;
   CondVar changed_;
   bool stage_ended_ CAIRN_GUARDED_BY(mutex_) = false;
+  bool staged_ CAIRN_GUARDED_BY(mutex_) = false;
+  bool given_up_ = false;  // by the guard, on the thread of the background
 };
 
 Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,

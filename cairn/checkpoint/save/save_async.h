@@ -34,12 +34,19 @@ class SaveHandle {
   SaveProgress progress() const;
   bool done() const;
   /// Until the checkpoint is durable and visible and `committed` has returned. The error stays:
-  /// every call returns it. `deadline_exceeded` (async/deadline) means that the save goes on.
+  /// every call returns it, and from the first on it counts as heard. `deadline_exceeded`
+  /// (async/deadline) means that the save goes on.
   Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
+  /// Has it ended by then? Says nothing of how: its error is still to be heard.
+  bool wait_for_end(Deadline deadline = Deadline::never()) const;
+  /// Nobody wants to hear its error: it is logged when it happens, and the end of the
+  /// program does not speak of it.
+  void forget() const;
 
   using Listener = std::function<void(const Result<SaveReport>&)>;
   /// Called once with what wait() will return, in the background and before it does; at once, and
-  /// here, if that is known already. It must be short, and must not wait for the save.
+  /// here, if that is known already. It must be short, and must not wait for the save. An error
+  /// does not count as heard by it.
   void on_end(Listener listener) const;
 
  private:
@@ -56,6 +63,8 @@ struct AsyncSaveOptions {
   /// Called once after the commit, in the background; its error is the save's. What it calls does
   /// not wait for saves in flight.
   std::function<Result<void>(const SaveReport&)> committed = {};
+  /// The caller waits for the handle at once and hears an error there: it is not logged.
+  bool waited_for = false;
 };
 
 /// Returns when the caller's arrays have been copied and may be changed or freed; those lent as
@@ -64,9 +73,12 @@ struct AsyncSaveOptions {
 /// First waits for another save in flight at this path.
 ///
 /// An error, the one of begin or copy, means that nothing visible will change; later ones are the
-/// handle's. With several ranks every rank makes the same call; the coordinator is used before it
-/// returns and not after. With `enable_validation` arrays that may change are hashed before it
-/// returns.
+/// handle's, and `runtime`'s log gets them as errors (save/failed) when they happen. One that
+/// nobody has heard when the program ends goes to standard error, and makes an exit status of 0
+/// a 1.
+///
+/// With several ranks every rank makes the same call; the coordinator is used before it returns and
+/// not after. With `enable_validation` arrays that may change are hashed before it returns.
 Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,
                               const AsyncSaveOptions& options, std::shared_ptr<Runtime> runtime);
 

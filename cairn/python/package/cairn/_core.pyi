@@ -72,6 +72,8 @@ class SaveHandle:
     def done(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
         """Until the checkpoint is durable and visible; the error of the save every time."""
+    def forget(self) -> None:
+        """Nobody wants to hear its error: it is logged, and the end of the program is silent."""
 
 class Opened:
     def __init__(self, path: str) -> None: ...
@@ -95,7 +97,7 @@ def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, layout: str, comp
                dtype: Any, validate: bool, step: int | None, metadata: str, extras: str,
                chunk_bytes: int | None, shard_size: int | None, write_index: bool = True,
                committed: Callable[[], object] | None = None, timeout: float | None = None,
-               progress: _Progress) -> SaveHandle: ...
+               progress: _Progress, waited_for: bool = False) -> SaveHandle: ...
 
 class LoadRequest:
     """What is to be loaded, and where to. `choose` gets the name of the tree, its layout and

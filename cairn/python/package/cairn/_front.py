@@ -35,7 +35,8 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
 
     What is in the arrays at the call is what is saved. The handle has `wait()`, `done()`, `phase`
     and `progress`; whatever is asked of the same path meanwhile waits for the save, and so does the
-    end of the program.
+    end of the program. A failure is logged when it happens; if the program never asks the handle,
+    its end prints the error and the exit status is 1, unless it calls `forget()`.
 
     Args:
         tree: dicts, lists, tuples, named tuples, dataclasses and whatever JAX takes for a tree, of
@@ -63,11 +64,23 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         >>> load(handle.wait()["path"])["w"]
         array([1., 1., 1.])
     """
+    return _begin(tree, path, prefix=prefix, layout=layout, compress=compress, dtype=dtype,
+                  validate=validate, step=step, metadata=metadata, extras=extras,
+                  chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
+                  progress=progress)
+
+
+def _begin(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
+           compress: bool = False, dtype: Any = None, validate: bool = False,
+           step: int | None = None, metadata: Mapping[str, Any] | None = None,
+           extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
+           shard_size: int | None = None, timeout: float | None = None,
+           progress: Progress = None, waited_for: bool = False) -> _core.SaveHandle:
     state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
     return _core.begin_save([(prefix, state)], path_text(path), layout=layout, compress=compress,
                             dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
                             chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
-                            progress=progress_sink(progress, "saving"))
+                            progress=progress_sink(progress, "saving"), waited_for=waited_for)
 
 
 def _taking(begin: Callable[Options, object]) -> Callable[
@@ -93,7 +106,7 @@ def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
         >>> save({"a": [1, 2.5, None]}, path)["path"] == path
         True
     """
-    return save_async(*tree_and_path, **options).wait()
+    return _begin(*tree_and_path, **options, waited_for=True).wait()
 
 
 @checked

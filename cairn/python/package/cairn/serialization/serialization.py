@@ -124,7 +124,7 @@ def tree_serialize_leaves(checkpoint_dir: Any, pytree: Any, manager: Any = None,
                                 layout="zarr2", compress=False, dtype=None, validate=False,
                                 step=None, metadata="", extras="", chunk_bytes=None,
                                 shard_size=None, write_index=write_index, committed=committed,
-                                progress=None)
+                                progress=None, waited_for=manager is None)
 
     if manager is None:
         begin().wait()
