@@ -97,6 +97,34 @@ def test_others_load_arrays_that_cairn_saved(tmp_path, seed, compress):
             same(leaf, zarr.open_array(tmp_path / "c" / name, mode="r")[...])
 
 
+@pytest.mark.filterwarnings("ignore:Object at")  # files beside the arrays
+@pytest.mark.parametrize("prefix", ["", "model", "a.b"])
+def test_zarr_opens_what_cairn_saved_as_groups(tmp_path, prefix):
+    tree = {"layers": [{"w": np.arange(6.0).reshape(2, 3)}, {"w": np.zeros((0, 3), np.int8)}],
+            "w": np.ones(3, np.complex64), "step": 7}
+    cairn.save(tree, tmp_path / "c", prefix=prefix)
+    cairn.save({"other": np.ones(1)}, tmp_path / "c", prefix="beside")
+    group = zarr.open(tmp_path / "c" / prefix.replace(".", "/"), mode="r")
+    found = dict(group.members(max_depth=None))
+    for name in "layers", "layers/0", "layers/1":
+        assert isinstance(found.pop(name), zarr.Group)
+    found = {name: each for name, each in found.items() if not name.startswith("beside")}
+    assert list(leaves_of(tree | {"step": None})) == sorted(found)
+    for name, array in found.items():
+        same(leaves_of(tree)[name], array[...])
+    same(tree["layers"][0]["w"], group["layers"]["0"]["w"][...])
+
+
+def test_zarr_opens_arrays_beside_those_of_types_that_it_lacks(tmp_path):
+    cairn.save({"p": {"a": jnp.ones(3, jnp.bfloat16), "b": jnp.ones(3)}}, tmp_path / "c")
+    group = zarr.open(tmp_path / "c", mode="r")
+    same(np.ones(3, np.float32), group["p/b"][...])
+    with pytest.raises(ValueError, match="bfloat16"):
+        group["p/a"]
+    with pytest.raises(ValueError, match="bfloat16"):
+        list(group["p"].keys())
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_safetensors_loads_what_cairn_saved(tmp_path, seed):
     saved = {name.replace("/", "."): leaf for name, leaf in leaves_of(state_of(seed)).items()}

@@ -13,6 +13,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/read_boxes.h"
+#include "cairn/format/zarr2/group.h"
 #include "cairn/format/zarr2/metadata.h"
 
 namespace cairn::inline checkpoint {
@@ -25,6 +26,7 @@ struct VerifyJob {
   std::uint64_t chunk = 0;
   const ManifestPart* part = nullptr;  // set: the part's header, no array
   std::uint64_t bytes = 0;
+  std::optional<std::string> group = {};  // set: a directory above arrays
 };
 
 struct DigestJob {
@@ -40,9 +42,14 @@ class Verifier {
     for (const ManifestPart& part : prefix.manifest.parts) {
       if (part.header_crc) jobs_.push_back({&prefix, 0, 0, &part, part.header_bytes});
     }
+    format::zarr2::Groups groups;
     for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
       const ManifestArray& array = prefix.manifest.arrays[i];
       ++report_.arrays;
+      if (!array.stored.one_object && !array.sums.empty()) {
+        for (std::string& group : groups.above(array.stored.key))
+          jobs_.push_back({.prefix = &prefix, .group = std::move(group)});
+      }
       const std::uint64_t chunks = array.stored.chunk_count();
       report_.chunks += chunks;
       for (std::uint64_t n = 0; n < chunks; ++n) {
@@ -78,6 +85,7 @@ class Verifier {
  private:
   void check(const VerifyJob& job) {
     const Result<void> result = job.part != nullptr          ? check_part(job)
+                                : job.group                  ? check_group(job)
                                 : array_of(job).sums.empty() ? decode_chunk(job)
                                                              : check_chunk(job);
     MutexLock lock(mutex_);
@@ -120,6 +128,10 @@ class Verifier {
     Damage found{job.prefix->name, "", "", "", std::string(error.reason()), error.message()};
     if (job.part != nullptr) {
       found.object = job.prefix->store->describe(job.part->name);
+      return found;
+    }
+    if (job.group) {
+      found.object = job.prefix->store->describe(join_path(*job.group, format::zarr2::kGroupName));
       return found;
     }
     const ManifestArray& array = array_of(job);
@@ -179,6 +191,17 @@ class Verifier {
     return Error(Code::kCorrupt, "verify/array-metadata",
                  fmt::format(".zarray is {}; other readers need it",
                              found ? "not the one that was written" : "missing"));
+  }
+
+  // Checkpoints of before there were groups have none, and a user of zarr may have written it anew.
+  static Result<void> check_group(const VerifyJob& job) {
+    const auto found =
+        storage::read_all(*job.prefix->store, join_path(*job.group, format::zarr2::kGroupName),
+                          format::zarr2::kMaxGroupBytes);
+    if (!found && found.error().code() == Code::kNotFound) return {};
+    if (found && format::zarr2::check_group(as_text(found->bytes()))) return {};
+    return Error(Code::kCorrupt, "verify/group-metadata",
+                 ".zgroup is not the one that was written; other readers need it");
   }
 
   Result<void> decode_chunk(const VerifyJob& job) {

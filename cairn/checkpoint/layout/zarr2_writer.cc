@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of JAX and of the reference system: an array at key path a.b is the directory
-// <prefix>/a/b with `.zarray` and one object a chunk.
+// <prefix>/a/b with `.zarray` and one object a chunk; <prefix> and <prefix>/a have `.zgroup`.
 #include <set>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/leaf_source.h"
 #include "cairn/format/chunk_codec.h"
+#include "cairn/format/zarr2/group.h"
 #include "cairn/format/zarr2/metadata.h"
 
 namespace cairn::inline checkpoint {
@@ -24,7 +25,11 @@ class Zarr2Writer final : public ArrayWriter {
  public:
   Zarr2Writer(std::vector<PlannedArray> arrays, const ArrayWriterOptions& options)
       : arrays_(std::move(arrays)), options_(options) {
-    for (std::size_t i = 0; i < arrays_.size(); ++i) add_jobs(i);
+    format::zarr2::Groups groups;
+    for (std::size_t i = 0; i < arrays_.size(); ++i) {
+      add_jobs(i);
+      groups_.push_back(groups.above(arrays_[i].stored.key));
+    }
   }
 
   const std::vector<WriteJob>& jobs() const override { return jobs_; }
@@ -68,6 +73,7 @@ class Zarr2Writer final : public ArrayWriter {
   std::vector<std::string> entries() const override {
     if (!options_.prefix.empty()) return {prefix_directory(options_.prefix)};
     std::set<std::string> names{manifest_name()};
+    if (!arrays_.empty()) names.emplace(format::zarr2::kGroupName);
     for (const PlannedArray& array : arrays_) {
       names.insert(array.stored.key.substr(0, array.stored.key.find('/')));
     }
@@ -95,22 +101,30 @@ class Zarr2Writer final : public ArrayWriter {
       jobs_.push_back({.array = i, .what = kNoChunk});
   }
 
-  std::string object_key(const format::StoredArray& stored, std::string_view name) const {
-    return join_path(join_path(prefix_directory(options_.prefix), stored.key), name);
+  std::string object_key(std::string_view directory, std::string_view name) const {
+    return join_path(join_path(prefix_directory(options_.prefix), directory), name);
+  }
+
+  Result<void> write_metadata(std::size_t i) {
+    const format::StoredArray& stored = arrays_[i].stored;
+    CAIRN_TRY_ASSIGN(const std::string text, format::zarr2::dump_metadata(stored));
+    CAIRN_TRY(store_->put(object_key(stored.key, format::zarr2::kMetadataName), as_bytes(text)));
+    for (const std::string& group : groups_[i]) {
+      CAIRN_TRY(store_->put(object_key(group, format::zarr2::kGroupName),
+                            as_bytes(format::zarr2::kGroupMetadata)));
+    }
+    return {};
   }
 
   Result<void> write_here(const WriteJob& job, const format::StoredArray& stored, ByteSpan cells) {
-    if (job.what == 0 || job.what == kNoChunk) {
-      CAIRN_TRY_ASSIGN(const std::string text, format::zarr2::dump_metadata(stored));
-      CAIRN_TRY(store_->put(object_key(stored, format::zarr2::kMetadataName), as_bytes(text)));
-    }
+    if (job.what == 0 || job.what == kNoChunk) CAIRN_TRY(write_metadata(job.array));
     if (job.what == kNoChunk) return {};
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
     CAIRN_TRY_ASSIGN(const Buffer encoded, codec.encode(cells));
     const SummedRange place{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
     WrittenSums sums;
-    CAIRN_TRY(write_object(object_key(stored, stored.chunk_name(job.what)), encoded.bytes(), place,
-                           sums.ranges));
+    CAIRN_TRY(write_object(object_key(stored.key, stored.chunk_name(job.what)), encoded.bytes(),
+                           place, sums.ranges));
     if (options_.with_sha256 && !arrays_[job.array].work.hasher) {
       sums.hashes.push_back(
           {place.array, job.what, job.what + 1, hash_chunk(stored, job.what, cells)});
@@ -150,6 +164,8 @@ class Zarr2Writer final : public ArrayWriter {
 
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
+  /// Of each array, those that it is the first in. All ranks have the same arrays: one writes it.
+  std::vector<std::vector<std::string>> groups_;
   storage::Store* store_ = nullptr;
   std::vector<WriteJob> jobs_;
   const std::vector<WriteJob> late_jobs_;  // chunks have one writer each: there are none
