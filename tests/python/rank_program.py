@@ -254,7 +254,7 @@ def is_looked_for():
 
 def is_in_a_save():
     frame = sys._current_frames()[threading.main_thread().ident]
-    while frame is not None and frame.f_code.co_name != "save_async":
+    while frame is not None and frame.f_code.co_name != "_begin":
         frame = frame.f_back
     return frame is not None
 
