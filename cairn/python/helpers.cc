@@ -63,10 +63,11 @@ std::vector<safetensors::NamedSize> named(const Sizes& sizes) {
   return tensors;
 }
 
-std::optional<std::uint64_t> array_nbytes(const std::string& dtype, const Shape& shape) {
+std::optional<std::uint64_t> array_nbytes(const std::string& dtype, const Shape& shape,
+                                          bool packed) {
   const auto known = parse_dtype(dtype);
   if (!known) return std::nullopt;
-  return value_of(estimate_array_nbytes(*known, shape));
+  return value_of(packed ? estimate_array_nbytes(*known, shape) : dense_nbytes(*known, shape));
 }
 
 void wait_for_saves_at(const std::string& path) {
@@ -89,7 +90,8 @@ void bind_helpers(nb::module_& module) {
   module.def("derive_base_prefix_from_path", [](const std::string& path) {
     return safetensors::derive_base_prefix_from_path(path);
   });
-  module.def("array_nbytes", &array_nbytes, nb::arg("dtype"), nb::arg("shape"));
+  module.def("array_nbytes", &array_nbytes, nb::arg("dtype"), nb::arg("shape"), nb::kw_only(),
+             nb::arg("packed"));
   module.def("estimate_available_memory", &estimate_available_memory);
   module.def("wait_for_saves", &wait_for_saves_at, nb::arg("path"));
 }

@@ -75,6 +75,18 @@ def test_the_page_of_the_package_runs_with_numpy_alone_and_links_nowhere(tmp_pat
     assert "](" not in (SOURCE / "docs/package.md").read_text()
 
 
+def test_the_training_run_of_the_guide_saves_its_last_step(tmp_path):
+    loop, = [one for one in programs("docs/guide/python.md") if "run.on_step(" in one]
+    given = ("import numpy as np\n"
+             "mesh, steps, state = None, {}, {{'w': np.zeros(2)}}\n"
+             "def train(state):\n"
+             "    return {{'w': state['w'] + 1}}, 0.5\n")
+    for steps in 3, 5:
+        run(given.format(steps) + loop, tmp_path)
+        latest = cairn.open(tmp_path / f"runs/a/run-{steps}")
+        assert latest["w"][...].tolist() == [steps, steps]
+
+
 def test_every_public_name_is_described():
     for name in cairn.__all__:
         thing = getattr(cairn, name)

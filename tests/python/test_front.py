@@ -14,6 +14,7 @@ import sys
 import threading
 
 import cairn
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -109,6 +110,16 @@ def test_a_file_that_may_not_be_so_large_is_an_error_of_the_system(tmp_path):
                           capture_output=True)
     assert done.stdout == f"{errno.EFBIG} fs/file-too-large\n", done
     assert not (tmp_path / "c").exists() or not list((tmp_path / "c").glob(".cairn-[0-9a-f]*"))
+
+
+@pytest.mark.parametrize("dtype", ["int4", "bfloat16", "float8_e5m2", "bool", "complex64"])
+def test_bytes_are_those_of_numpy_and_of_the_command(tmp_path, dtype):
+    array = np.zeros((3, 5), np.dtype(getattr(ml_dtypes, dtype, dtype)))
+    cairn.save({"w": array}, tmp_path / "c")
+    leaf = cairn.open(tmp_path / "c")["w"]
+    done = subprocess.run([sys.executable, "-m", "cairn", "show", "--json", tmp_path / "c"],
+                          capture_output=True, check=True)
+    assert leaf.nbytes == array.nbytes == json.loads(done.stdout)["totals"]["bytes"]
 
 
 def test_slices_read_what_numpy_would_give(tmp_path):

@@ -71,8 +71,8 @@ class Leaf:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory."""
-        return _core.array_nbytes(self.dtype_name, self.shape) or 0
+        """Bytes in memory, where an element has one at least."""
+        return _core.array_nbytes(self.dtype_name, self.shape, packed=False) or 0
 
     def __getitem__(self, index: Any) -> Any:
         """What NumPy gives for integers, slices, an ellipsis and None. IndexError for others."""

@@ -87,7 +87,7 @@ def estimate_array_nbytes(array: Any) -> int:
     if not hasattr(array, "dtype"):
         jax = sys.modules.get("jax")
         array = np.asarray(array) if jax is None else jax.numpy.asarray(array)
-    bytes_known = _core.array_nbytes(str(array.dtype), tuple(array.shape))
+    bytes_known = _core.array_nbytes(str(array.dtype), tuple(array.shape), packed=True)
     if bytes_known is not None:
         return bytes_known
     return int(array.size) * int(array.dtype.itemsize)
