@@ -20,7 +20,8 @@ namespace {
 /// A directory that may be a checkpoint, "." for that of the run, and what lies in it.
 struct Place {
   std::string name;
-  std::vector<Leftover> found;
+  std::vector<Leftover> found = {};
+  bool decided = false;  ///< a save has happened whose writer did not put all of it in its place
 };
 
 /// Nothing but the lock: a save had hardly begun.
@@ -35,6 +36,7 @@ Result<void> look_into(const Directory& directory, Place& place) {
     const AttemptState state = attempt.view.state;
     if (state == AttemptState::kDead || state == AttemptState::kAbandoned)
       place.found.push_back({Leftover::Kind::kAttempt, directory.path_of(attempt.directory)});
+    place.decided = place.decided || state == AttemptState::kDecided;
   }
   const std::string trash(kTrashName);
   CAIRN_TRY_ASSIGN(const bool there, directory.exists(trash));
@@ -47,16 +49,16 @@ Result<void> look_into(const Directory& directory, Place& place) {
 
 Result<std::vector<Place>> find_debris(const Directory& run) {
   CAIRN_TRY_ASSIGN(const auto children, run.list());
-  std::vector<Place> places{{".", {}}};
+  std::vector<Place> places{{"."}};
   for (const storage::DirEntry& child : children) {
     if (child.kind == storage::FileKind::kDirectory && !child.name.starts_with('.'))
-      places.push_back({child.name, {}});
+      places.push_back({child.name});
   }
   for (Place& place : places) {
     const auto directory = place.name == "." ? Result<Directory>(run) : run.open_below(place.name);
     if (directory) look_into(*directory, place).ignore_error("list_run() says what is wrong");
   }
-  std::erase_if(places, [](const Place& place) { return place.found.empty(); });
+  std::erase_if(places, [](const Place& place) { return place.found.empty() && !place.decided; });
   return places;
 }
 
@@ -105,7 +107,7 @@ Result<void> clean_place(const Directory& run, const Place& place, const CommitG
     return leftover.kind == Leftover::Kind::kAttempt;
   });
   // The trash of the run is emptied without its lock: it can hold whole checkpoints.
-  return attempts ? clean_run(run, guard, runtime.clock()) : Result<void>();
+  return attempts || place.decided ? clean_run(run, guard, runtime.clock()) : Result<void>();
 }
 
 void add_problems(const Result<void>& cleaned, storage::FileSystem& fs, Place& place) {

@@ -357,6 +357,26 @@ TEST_F(CleaningCrash, TellsWhatItCouldNotRemoveAndGoesOn) {
   EXPECT_EQ(found(*killed_, "refused"), Steps({3, 2, 1}));
 }
 
+TEST(CleaningAfterASave, LeavesNothingOfOneThatWasCutOffAnywhere) {
+  LossyFileSystem base;
+  must(base.make_directory(nullptr, "/run"));
+  for (const int step : {1, 2}) must(save(base, step));
+  bool done = false;
+  for (std::size_t n = 0; !done; ++n) {
+    const auto disk = base.after_kill();
+    disk->crash_after(n);
+    done = save(*disk, 2).has_value();
+    const auto left = disk->after_kill();
+    Machine machine(*left);
+    must(clean_leftovers("/run", {}, machine.runtime));
+    for (const auto& [path, content] : left->snapshot()) {
+      const bool attempt = path.find("/.cairn-") != std::string::npos && path.ends_with('/');
+      EXPECT_FALSE(attempt) << path << " after operation " << n;
+    }
+    EXPECT_EQ(found(*left, "cleaned"), Steps({2, 1}));
+  }
+}
+
 TEST_F(CleaningCrash, LeavesSavesAloneThatAreUnderWay) {
   Machine machine(base_);
   must(clean_leftovers("/run", {}, machine.runtime));
