@@ -3,7 +3,7 @@
 // processes that meet in a directory), or as arguments (under mpirun):
 //
 //   RANK=0 WORLD_SIZE=2 cairn_job_probe DIRECTORY
-//   cairn_job_probe --mpi '{"do": ...}' '{"do": ...}'
+//   cairn_job_probe --mpi DIRECTORY '{"do": ...}' '{"do": ...}'
 //
 //   {"do":"save","path":...,"step":7,"mesh":[["x",2]],"layout":"zarr2","seconds":60}
 //       and for trouble: "extra":true (one leaf more; a number: on that rank alone), or
@@ -13,7 +13,8 @@
 //       leaves each box as raw bytes in a file, and says which
 //
 // Each answer is a line: {"boxes":[...]}, {"bytes":...,"operations":...}, or
-// {"reason":...,"message":...}.
+// {"reason":...,"message":...}. It goes to standard output; under mpirun, which mixes the outputs of
+// all ranks, to the file DIRECTORY/<rank>.
 #include <atomic>
 #include <csignal>
 #include <fstream>
@@ -183,13 +184,16 @@ int by_mpi(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int status = 0;
   {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::ofstream answers(std::string(argc > 2 ? argv[2] : ".") + "/" + std::to_string(rank));
     auto job = coord::open_mpi();
-    for (int i = 2; job && i < argc; ++i) {
+    for (int i = 3; job && i < argc; ++i) {
       const Json answer = obey(argv[i], job->get());
       if (answer.find("reason") != nullptr) status = 1;
-      say(answer);
+      answers << dump_json(answer) << "\n";
     }
-    if (!job) say(describe(job.error()));
+    if (!job) answers << dump_json(describe(job.error())) << "\n";
   }
   MPI_Finalize();
   return status;

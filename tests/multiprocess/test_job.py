@@ -6,6 +6,8 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
+from pathlib import Path
 
 import numpy
 import pytest
@@ -187,11 +189,14 @@ def mpirun(count, *orders, fails=False):
     command = ["mpirun", "--oversubscribe", "-n", str(count)]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
-    done = subprocess.run([*command, PROBE, "--mpi", *map(json.dumps, orders)], text=True,
-                          capture_output=True)
-    assert (done.returncode != 0) == fails, done.stdout + done.stderr
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    return dict(enumerate(map(json.loads, lines)))
+    with tempfile.TemporaryDirectory() as answers:
+        done = subprocess.run([*command, PROBE, "--mpi", answers, *map(json.dumps, orders)],
+                              text=True, capture_output=True)
+        assert (done.returncode != 0) == fails, done.stdout + done.stderr
+        lines = {int(file.name): file.read_text().splitlines()
+                 for file in Path(answers).iterdir()}
+    assert sorted(lines) == list(range(count)), lines
+    return {rank: json.loads(said[-1]) for rank, said in sorted(lines.items())}
 
 
 @pytest.fixture

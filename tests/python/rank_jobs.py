@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 PROGRAM = Path(__file__).parent / "rank_program.py"
@@ -69,8 +70,8 @@ def mpirun(count, *orders):
     command = ["mpirun", "--oversubscribe", "-n", str(count)]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
-    done = subprocess.run([*command, sys.executable, PROGRAM, "mpi", *map(json.dumps, orders)],
-                          text=True, capture_output=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return {line["rank"]: line["answers"] for line in lines}
+    with tempfile.TemporaryDirectory() as answers:  # mpirun mixes the outputs of its ranks
+        done = subprocess.run([*command, sys.executable, PROGRAM, "mpi", answers,
+                               *map(json.dumps, orders)], text=True, capture_output=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return {int(file.name): json.loads(file.read_text()) for file in Path(answers).iterdir()}

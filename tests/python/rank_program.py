@@ -6,7 +6,7 @@
     rank_program.py torch PORT RANK COUNT   of torch.distributed
     rank_program.py rendezvous DIRECTORY RANK COUNT
     rank_program.py alone DEVICES
-    mpirun ... rank_program.py mpi ORDER...
+    mpirun ... rank_program.py mpi DIRECTORY ORDER...    answers in a file for each rank
 
 An order is what to `do` and the arguments of that function below, `special` ones by rank. An
 answer is what it returns, or an `error` with its text and reason.
@@ -19,6 +19,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 
 import numpy as np
 
@@ -298,7 +299,8 @@ def main():
         from mpi4py import MPI
         with_devices(1)
         rank = Rank(MPI.COMM_WORLD.Get_rank(), False)
-        say({"rank": rank.rank, "answers": [rank.do(json.loads(order)) for order in sys.argv[2:]]})
+        answers = [rank.do(json.loads(order)) for order in sys.argv[3:]]
+        Path(sys.argv[2], str(rank.rank)).write_text(json.dumps(answers))
         return
     rank = start(*sys.argv[1:])
     say({"ready": rank.rank})
