@@ -28,11 +28,21 @@ struct OpenedPrefix {
   bool foreign = false;
   std::vector<std::string> names;  ///< of each array as stored: directory or tensor name
   std::vector<std::pair<KeyPath, Value>> values;  ///< leaves that are not arrays
-  std::shared_ptr<storage::Store> store;          ///< where the arrays' keys resolve
+  /// For a person: what could not be made out of its containers and values. Loads log them.
+  std::vector<std::string> notes = {};
+  std::shared_ptr<storage::Store> store;  ///< where the arrays' keys resolve
+  /// `<prefix>_structure.json` of the reference system, below the checkpoint; empty: there is none
+  /// that fits the arrays.
+  std::string structure_file = {};
 
   /// Index of the array with this path; nothing if there is none.
   std::optional<std::size_t> find(const KeyPath& path) const;
 };
+
+/// Are its containers known? Otherwise the tree is nested dicts.
+inline bool has_structure(const OpenedPrefix& prefix) {
+  return !prefix.foreign || !prefix.manifest.structure.is_null();
+}
 
 /// Threading: compatible.
 struct Checkpoint {

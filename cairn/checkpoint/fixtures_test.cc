@@ -54,13 +54,19 @@ std::vector<Expected> expected_arrays(const Json& document) {
   return all;
 }
 
-const Array* find_array(const Tree& tree, const KeyPath& path) {
+const Tree* find_node(const Tree& tree, const KeyPath& path) {
   const Tree* node = &tree;
   for (const std::string& part : path.parts()) {
-    node = node->find(part);
+    const bool indexed = node->kind() == TreeKind::kList || node->kind() == TreeKind::kTuple;
+    node = node->find(indexed ? Key(std::stoi(part)) : Key(part));
     if (node == nullptr) return nullptr;
   }
-  if (!node->is_leaf() || !is_array_like(node->leaf())) return nullptr;
+  return node;
+}
+
+const Array* find_array(const Tree& tree, const KeyPath& path) {
+  const Tree* const node = find_node(tree, path);
+  if (node == nullptr || !node->is_leaf() || !is_array_like(node->leaf())) return nullptr;
   return &std::get<ShardedArray>(node->leaf()).array();
 }
 
@@ -126,6 +132,76 @@ INSTANTIATE_TEST_SUITE_P(
                       "zarr2_tensorstore_layouts", "zarr2_zarrpython_codecs",
                       "zarr2_zarrpython_layouts"),
     [](const auto& fixture) { return std::string(fixture.param); });
+
+/// The same containers, children in the same order.
+void compare_kinds(const Tree& tree, const Json& about) {
+  const std::string& kind = text_of(about, "kind");
+  if (kind == "leaf") {
+    EXPECT_TRUE(tree.is_leaf() || tree.kind() == TreeKind::kNone);
+    return;
+  }
+  const std::map<std::string, TreeKind> kinds{{"dict", TreeKind::kDict},
+                                              {"list", TreeKind::kList},
+                                              {"tuple", TreeKind::kTuple},
+                                              {"namedtuple", TreeKind::kNamedTuple},
+                                              {"none", TreeKind::kNone}};
+  ASSERT_EQ(tree.kind(), kinds.at(kind));
+  const Json* children = about.find("children");
+  if (children == nullptr) return;
+  std::vector<const Json*> expected;
+  if (const auto* named = children->object()) {
+    for (const auto& [name, child] : *named) expected.push_back(&child);
+  } else {
+    for (const Json& child : *children->array()) expected.push_back(&child);
+  }
+  ASSERT_EQ(tree.children().size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    SCOPED_TRACE(tree.children()[i].first.part());
+    compare_kinds(tree.children()[i].second, *expected[i]);
+  }
+}
+
+void compare_value(const Tree& tree, const Json& leaf) {
+  SCOPED_TRACE(text_of(leaf, "key"));
+  const Tree* const node = find_node(tree, path_of(leaf));
+  ASSERT_NE(node, nullptr);
+  const Json& about = *leaf.find("value");
+  if (text_of(about, "type") == "none") {
+    EXPECT_EQ(node->kind(), TreeKind::kNone);
+    return;
+  }
+  ASSERT_TRUE(node->is_leaf() && !is_array_like(node->leaf()));
+  const Json found = must(value_to_json(std::get<Value>(node->leaf())));
+  EXPECT_EQ(text_of(found, "type"), text_of(about, "type"));
+  // Bytes and complex numbers are spelled otherwise there.
+  const bool same = about.find("value") != nullptr && text_of(about, "type") != "bytes";
+  if (!same) return;
+  EXPECT_EQ(*found.find("value"), *about.find("value"));
+}
+
+/// Its containers, and leaves that are no arrays, stand in pickles.
+class ForeignStructures : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(ForeignStructures, LoadWithTheirContainersAndValues) {
+  CAIRN_FIXTURE_OR_SKIP(folder, GetParam());
+  const Json document = read_json(folder + "/expected.json");
+  Runtime runtime;
+  for (const auto& [prefix, about] : *document.find("tree")->object()) {
+    SCOPED_TRACE("prefix " + prefix);
+    const Loaded loaded = must(load(folder + "/checkpoint", {.prefix = prefix}, runtime));
+    compare_kinds(loaded.tree, about);
+    for (const Json& leaf : *document.find("leaves")->array()) {
+      if (leaf.find("value") != nullptr && text_of(leaf, "prefix") == prefix)
+        compare_value(loaded.tree, leaf);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, ForeignStructures,
+                         ::testing::Values("eformer_save_pytree_optax",
+                                           "eformer_save_pytree_safetensors",
+                                           "eformer_save_pytree_tensorstore"),
+                         [](const auto& fixture) { return std::string(fixture.param); });
 
 TEST(ForeignPrefixes, OneOfSeveralPrefixesMustBeNamed) {
   CAIRN_FIXTURE_OR_SKIP(folder, "eformer_save_tree");

@@ -78,6 +78,7 @@ Result<std::string> dump_manifest(const Manifest& manifest) {
                          {"metadata", manifest.metadata},
                          {"extras", manifest.extras},
                          {"structure", manifest.structure}});
+  if (!manifest.structure_file.empty()) json.set("structure_file", manifest.structure_file);
   columns_to_json(manifest, json);
   json.set("digest", root_digest(manifest));
   CAIRN_TRY(check_json(json, kLimits));
@@ -136,6 +137,10 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
   const Json* ranks = json.find("ranks");
   manifest.ranks = static_cast<int>(ranks != nullptr ? ranks->integer().value_or(1) : 1);
   CAIRN_TRY_ASSIGN(manifest.mesh, mesh_from_json(json.find("mesh")));
+  if (const Json* file = json.find("structure_file"); file != nullptr) {
+    if (file->text() == nullptr) return manifest_member_error("structure_file");
+    manifest.structure_file = *file->text();
+  }
   for (const auto& [name, target] :
        {std::pair{"metadata", &manifest.metadata}, {"extras", &manifest.extras}}) {
     const Json* member = json.find(name);

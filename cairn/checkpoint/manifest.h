@@ -101,6 +101,7 @@ struct Manifest {
   Json metadata;                    ///< the user's; object or null
   Json extras;                      ///< the user's; object or null
   Json structure;                   ///< tree/structure.h
+  std::string structure_file;       ///< SHA-256 of `<prefix>_structure.json`; empty: there is none
   std::vector<ManifestPart> parts;
   std::vector<ManifestArray> arrays;  ///< in the order of the structure
   std::string digest;                 ///< root digest over arrays and sums; see root_digest()

@@ -169,6 +169,8 @@ TEST(SaveStructures, ComeAndGoWithTheirPrefix) {
   ASSERT_TRUE(loaded) << loaded.error().to_string();
   EXPECT_EQ(difference(tree, loaded->tree), "");
   ASSERT_TRUE(save_tree(tree, dir / "c", {}, runtime, "model"));
+  EXPECT_NE(testing::read_file(file).find("pytree-structure"), std::string::npos) << "our own";
+  ASSERT_TRUE(save_tree(tree, dir / "c", {.write_index = false}, runtime, "model"));
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_TRUE(std::filesystem::exists(dir / "c/tx_structure.json"));
   SaveOptions others = described;

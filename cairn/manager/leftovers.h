@@ -29,7 +29,8 @@ Result<std::vector<Leftover>> find_leftovers(const std::string& base, Runtime& r
 
 /// Removes them. A torn checkpoint loses the attempt that tore it, and its mark becomes
 /// `metadata.json.torn`, so that nobody takes what is left for a whole one; a directory in which
-/// nothing else lies goes too. A save that was decided but not finished is finished. What cannot be removed now is in the list with its problem.
+/// nothing else lies goes too. A save that was decided but not finished is finished. What cannot be
+/// removed now is in the list with its problem.
 Result<std::vector<Leftover>> clean_leftovers(const std::string& base, const CommitGuard& guard,
                                               Runtime& runtime);
 

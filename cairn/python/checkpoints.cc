@@ -186,10 +186,6 @@ void bind_checkpoints(nb::module_& module) {
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def("parse_key",
              [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
-  module.def("parse_directory", [](const std::string& text) {
-    return value_of(KeyPath::parse_directory(text)).parts();
-  });
-  module.def("part_of_reference", [](const std::string& part) { return part_of_reference(part); });
   module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });
   module.def("list_run", &run_entries, nb::arg("base"));
   module.def("find_latest_checkpoint", &latest_in, nb::arg("base"));

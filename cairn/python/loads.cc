@@ -6,10 +6,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cairn/base/uri.h"
+#include "cairn/checkpoint/layout/eformer_structure.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
+#include "cairn/storage/open.h"
 #include "cairn/tree/flatten.h"
 
 namespace cairn::python {
@@ -77,6 +80,7 @@ LoadOptions options_of(const LoadCall& call) {
                       .keys = paths_of(call.keys),
                       .dtype = parse_dtype_argument(call.dtype),
                       .choose_shardings = chooser_of(call.choose),
+                      .keep_values = call.keep_values,
                       .strict_shapes = call.strict_shapes,
                       .like_dtypes = call.like_dtypes,
                       .fill = call.fill,
@@ -104,10 +108,20 @@ std::optional<Tree> template_of(const LoadCall& call, LoadOptions& options) {
 }
 
 Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
-  if (!loaded || !*loaded) return loaded;
   CAIRN_TRY_ASSIGN(auto leaves, flatten((*loaded)->tree));
   CAIRN_TRY_ASSIGN((*loaded)->tree, nest(std::move(leaves)));
   return loaded;
+}
+
+/// Empty where there is none that fits.
+Result<std::string> structure_text(const Loaded& loaded, Runtime& where) {
+  if (loaded.structure_file.empty()) return std::string();
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(loaded.path));
+  CAIRN_TRY_ASSIGN(const auto store,
+                   storage::open_store(uri, {.file_system = &where.file_system()}));
+  CAIRN_TRY_ASSIGN(const Buffer text,
+                   storage::read_all(*store, loaded.structure_file, kMaxEformerStructureBytes));
+  return std::string(as_text(text.bytes()));
 }
 
 }  // namespace
@@ -118,17 +132,25 @@ nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
   ShardingTree shardings;
   for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
   const auto loaded = apart([load_it, options = std::move(options), like = std::move(like),
-                             shardings = std::move(shardings), is_nested = call.nested]() mutable {
+                             shardings = std::move(shardings), is_nested = call.nested,
+                             to_unpickle = call.to_unpickle]() mutable {
     if (like) options.like = &*like;
     if (!shardings.empty()) options.shardings = &shardings;
-    return is_nested ? nested(load_it(options)) : load_it(options);
+    auto found = load_it(options);
+    if (!found || !*found) return found;
+    return is_nested || (to_unpickle && (*found)->foreign) ? nested(std::move(found)) : found;
   });
   if (!loaded) return nb::none();
   std::vector<std::string> notes = loaded->report.notes;
   nb::object tree = from_tree(loaded->tree, call.place, own_runtime()->rank(),
                               call.like.is_none() ? &notes : nullptr);
+  nb::dict report = report_of(*loaded, notes);
+  if (call.to_unpickle && loaded->foreign) {
+    report["structure"] =
+        apart([&, where = own_runtime()] { return structure_text(*loaded, *where); });
+  }
   return nb::make_tuple(std::move(tree), dump_json(loaded->metadata), dump_json(loaded->extras),
-                        report_of(*loaded, notes));
+                        std::move(report));
 }
 
 void bind_loads(nb::module_& module) {
@@ -139,7 +161,7 @@ void bind_loads(nb::module_& module) {
              nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
              std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
              bool is_nested, std::size_t chunk_size, bool use_async, std::optional<double> timeout,
-             nb::object progress, bool fill) {
+             nb::object progress, bool fill, bool keep_values, bool to_unpickle) {
             new (self) LoadCall{std::move(prefix),
                                 std::move(keys),
                                 std::move(dtype),
@@ -155,7 +177,9 @@ void bind_loads(nb::module_& module) {
                                 use_async,
                                 timeout,
                                 std::move(progress),
-                                fill};
+                                fill,
+                                keep_values,
+                                to_unpickle};
           },
           nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
           nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
@@ -164,7 +188,8 @@ void bind_loads(nb::module_& module) {
           nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
           nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
           nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("timeout") = nb::none(),
-          nb::arg("progress") = nb::none(), nb::arg("fill") = false);
+          nb::arg("progress") = nb::none(), nb::arg("fill") = false, nb::arg("keep_values") = false,
+          nb::arg("to_unpickle") = false);
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

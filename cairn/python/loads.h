@@ -39,6 +39,10 @@ struct LoadCall {
   std::optional<double> timeout = {};
   nb::object progress = nb::none();
   bool fill = false;  ///< into the memory of `like`
+  bool keep_values = false;
+  /// What another system saved: as nested dicts, with the text of its structure file in the report,
+  /// for Python to unpickle.
+  bool to_unpickle = false;
 };
 
 /// Does a load aside; nothing where it finds nothing.

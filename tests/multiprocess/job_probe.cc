@@ -13,8 +13,8 @@
 //       leaves each box as raw bytes in a file, and says which
 //
 // Each answer is a line: {"boxes":[...]}, {"bytes":...,"operations":...}, or
-// {"reason":...,"message":...}. It goes to standard output; under mpirun, which mixes the outputs of
-// all ranks, to the file DIRECTORY/<rank>.
+// {"reason":...,"message":...}. It goes to standard output; under mpirun, which mixes the outputs
+// of all ranks, to the file DIRECTORY/<rank>.
 #include <atomic>
 #include <csignal>
 #include <fstream>

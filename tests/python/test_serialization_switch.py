@@ -269,7 +269,7 @@ def save_pytree_of_reference(path, mesh):
 
 
 @pytest.mark.parametrize("save", [save_tree_of_reference, save_pytree_of_reference])
-def test_numbers_that_the_reference_did_not_store_stay_those_of_the_template(
+def test_numbers_stay_those_of_the_template_where_the_reference_saved_them(
         tmp_path, line, caplog, save):
     save(str(tmp_path), line)
     template = {"w": jnp.zeros(8), "step": 9, "inside": [jnp.ones(8), 1.5, False], "name": "sgd"}
@@ -279,7 +279,8 @@ def test_numbers_that_the_reference_did_not_store_stay_those_of_the_template(
     assert tree["w"].sum() == 8 and tree["inside"][0].sum() == 0
     assert about["kept_from_template"] == ["inside.1", "inside.2", "name", "step"]
     assert [record.message for record in caplog.records if "template's values" in record.message]
-    assert cairn.load(tmp_path, prefix="m", template=template)["step"] == 9
+    stored = save is save_pytree_of_reference  # in pickles, which the reference does not ask then
+    assert cairn.load(tmp_path, prefix="m", template=template)["step"] == (3 if stored else 9)
     template["more"] = jnp.zeros(1)
     with pytest.raises(KeyError, match=r"Missing array for key 'more' \("):
         manager.load_pytree(tmp_path, line, prefix="m", template=template)

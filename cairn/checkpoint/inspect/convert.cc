@@ -25,8 +25,10 @@ Result<Json> nested_structure(const OpenedPrefix& prefix, std::vector<std::size_
   }
   std::vector<std::size_t> numbers(leaves.size());
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = i;
+  for (const auto& [path, value] : prefix.values) leaves.push_back({path, value});
   CAIRN_TRY_ASSIGN(const Tree tree, nest(std::move(leaves)));
-  CAIRN_TRY_ASSIGN(const auto flat, flatten(tree));
+  CAIRN_TRY_ASSIGN(auto flat, flatten(tree));
+  std::erase_if(flat, [](const NamedLeaf& leaf) { return !is_array_like(leaf.leaf); });
   std::ranges::sort(
       numbers, {}, [&](std::size_t i) -> const KeyPath& { return prefix.manifest.arrays[i].path; });
   // Dicts are sorted part by part, as the paths just were.
@@ -46,7 +48,7 @@ Result<PreparedTree> prepare(const OpenedPrefix& prefix, const SaveOptions& opti
   std::vector<std::size_t> order(source.arrays.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   Json structure = source.structure;
-  if (prefix.foreign) {
+  if (!has_structure(prefix)) {
     CAIRN_TRY_ASSIGN(structure, nested_structure(prefix, order));
   }
   SaveOptions kept = options;

@@ -10,11 +10,14 @@
 
 #include "cairn/async/mutex.h"
 #include "cairn/base/crc32c.h"
+#include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/layout/eformer_structure.h"
 #include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/read_boxes.h"
 #include "cairn/format/zarr2/group.h"
 #include "cairn/format/zarr2/metadata.h"
+#include "cairn/storage/open.h"
 
 namespace cairn::inline checkpoint {
 
@@ -218,6 +221,25 @@ class Verifier {
   VerifyReport report_;
 };
 
+/// The files by which the reference system loads our trees: we do not need them ourselves.
+Result<void> check_structure_files(const Checkpoint& checkpoint,
+                                   const std::vector<const OpenedPrefix*>& prefixes,
+                                   VerifyReport& report, Runtime& runtime) {
+  for (const OpenedPrefix* prefix : prefixes) {
+    if (prefix->manifest.structure_file.empty()) continue;
+    CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(checkpoint.path));
+    CAIRN_TRY_ASSIGN(const auto store,
+                     storage::open_store(uri, {.file_system = &runtime.file_system()}));
+    const auto text = storage::read_all(*store, prefix->structure_file, kMaxEformerStructureBytes);
+    if (text && sha256_hex(text->bytes()) == prefix->manifest.structure_file) continue;
+    report.damages.push_back({prefix->name, "", store->describe(prefix->structure_file), "",
+                              "verify/structure-file",
+                              fmt::format("the file is {}; the reference system needs it",
+                                          text ? "not the one that was written" : "missing")});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
@@ -226,6 +248,7 @@ Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& o
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
   for (const OpenedPrefix* prefix : prefixes) verifier.add(*prefix);
   CAIRN_TRY_ASSIGN(auto report, verifier.run(options.progress));
+  CAIRN_TRY(check_structure_files(checkpoint, prefixes, report, runtime));
   if (report.damages.empty() || !has_changed(checkpoint, runtime)) return report;
   CAIRN_TRY_ASSIGN(const Checkpoint now, open_checkpoint(checkpoint.path, runtime));
   return verify(now, options, runtime);

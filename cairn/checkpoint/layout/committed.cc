@@ -71,6 +71,8 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
       array.stored.key = snapshot.locate(first) + rest;
     }
   }
+  if (!prefix.manifest.structure_file.empty())
+    prefix.structure_file = snapshot.locate(structure_name(recorded.name));
   CAIRN_TRY_ASSIGN(auto leaves, structure_leaves(prefix.manifest.structure));
   prefix.values = std::move(leaves.values);
   for (const ManifestArray& array : prefix.manifest.arrays) {

@@ -11,6 +11,7 @@
 
 #include "cairn/base/bytes.h"
 #include "cairn/checkpoint/checkpoint_metadata.h"
+#include "cairn/checkpoint/layout/eformer_structure.h"
 #include "cairn/checkpoint/layout/open.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/open.h"
@@ -113,6 +114,50 @@ void add_metadata(const Place& place, Checkpoint& checkpoint) {
                 : unchecked_note("written by another system"));
 }
 
+/// Puts the arrays into the order of the structure file. False if it names others.
+bool reorder(const std::vector<std::string>& directories, OpenedPrefix& prefix) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  for (std::size_t i = 0; i < prefix.names.size(); ++i) places.emplace(prefix.names[i], i);
+  std::vector<std::size_t> order;
+  for (const std::string& directory : directories) {
+    const auto place = places.extract(directory);
+    if (!place) return false;
+    order.push_back(place.mapped());
+  }
+  if (!places.empty()) return false;
+  std::vector<ManifestArray> arrays;
+  for (const std::size_t place : order) arrays.push_back(std::move(prefix.manifest.arrays[place]));
+  prefix.manifest.arrays = std::move(arrays);
+  prefix.names = directories;
+  return true;
+}
+
+Result<EformerStructure> read_structure(const Place& place, const std::string& prefix) {
+  CAIRN_TRY_ASSIGN(const Buffer text, storage::read_all(*place.store, structure_name(prefix),
+                                                        kMaxEformerStructureBytes));
+  return parse_eformer_structure(as_text(text.bytes()), prefix);
+}
+
+/// Containers, and leaves that are no arrays, as the structure file has them. Where it cannot be
+/// used, the tree stays nested dicts, and a note says so.
+void take_structure(const Place& place, OpenedPrefix& prefix) {
+  const std::string file = prefix.name.empty() ? "" : structure_name(prefix.name);
+  if (!std::ranges::binary_search(place.files, file)) return;
+  auto read = read_structure(place, prefix.name);
+  if (!read || !reorder(read->arrays, prefix)) {
+    prefix.notes.push_back(fmt::format(
+        "{} was not used, the tree is nested dicts: {}", file,
+        read ? "it names other arrays than tensorstore_index.json" : read.error().to_string()));
+    return;
+  }
+  for (std::size_t i = 0; i < read->paths.size(); ++i)
+    prefix.manifest.arrays[i].path = std::move(read->paths[i]);
+  prefix.manifest.structure = std::move(read->structure);
+  prefix.values = std::move(read->values);
+  prefix.notes = std::move(read->notes);
+  prefix.structure_file = file;
+}
+
 }  // namespace
 
 Result<std::optional<EformerIndex>> read_index(const Place& place) {
@@ -159,6 +204,7 @@ Result<std::vector<OpenedPrefix>> open_indexed(const Place& place, const Eformer
     CAIRN_TRY_ASSIGN(auto prefix, open_directories(place.store, prefix_directory(name),
                                                    directories_of(arrays), runtime));
     prefix.name = prefix.manifest.prefix = name;
+    take_structure(place, prefix);
     prefixes.push_back(std::move(prefix));
     return {};
   };

@@ -84,7 +84,7 @@ void report_arrays(const OpenedPrefix& prefix, const LoadWork& work, LoadReport&
 /// wanted.
 Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options,
                         const LoadWork& work) {
-  if (!prefix.foreign && options.keys.empty())
+  if (has_structure(prefix) && options.keys.empty())
     return tree_from_structure(prefix.manifest.structure, work.destinations);
   std::vector<NamedLeaf> leaves;
   for (std::size_t n = 0; n < work.which.size(); ++n) {
@@ -129,10 +129,19 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   return ready;
 }
 
+/// With a template, the containers are the template's.
+void take_notes(const OpenedPrefix& prefix, const LoadOptions& options, const Runtime& runtime,
+                LoadReport& report) {
+  if (options.like != nullptr) return;
+  for (const std::string& note : prefix.notes)
+    runtime.log(LogLevel::kWarning, "load/structure", note);
+  report.notes = prefix.notes;
+}
+
 void log_kept(const LoadReport& report, const Runtime& runtime) {
   if (report.kept.empty()) return;
   runtime.log(LogLevel::kWarning, "load/kept",
-              fmt::format("the checkpoint has nothing that fits these leaves, and they keep the "
+              fmt::format("the checkpoint has no array that fits these leaves, and they keep the "
                           "template's values: {}",
                           fmt::join(report.kept, ", ")));
 }
@@ -149,6 +158,7 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
                            const SharedReader& share) {
   CAIRN_TRY_ASSIGN(Preparation ready, prepare(prefix, options, runtime.rank()));
   log_kept(ready.report, runtime);
+  take_notes(prefix, options, runtime, ready.report);
   if (options.validate) {
     const auto& all = ready.work.which;
     CAIRN_TRY(validate_arrays(prefix, share ? own_share(all, runtime) : all, runtime));
@@ -158,6 +168,7 @@ Result<Loaded> load_prefix(const OpenedPrefix& prefix, const LoadOptions& option
   Loaded loaded;
   loaded.prefix = prefix.name;
   loaded.foreign = prefix.foreign;
+  loaded.structure_file = prefix.structure_file;
   loaded.report = std::move(ready.report);
   report_arrays(prefix, ready.work, loaded.report);
   CAIRN_TRY_ASSIGN(loaded.tree, ready.match ? (*std::move(ready.match)).build(*options.like)

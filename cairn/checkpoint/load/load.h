@@ -52,8 +52,11 @@ struct LoadOptions {
   bool mismatch_allowed = true;
   /// Rules, shardings and the callback see key paths with the prefix in front of them.
   bool keys_with_prefix = false;
+  /// With `like`, of another system's checkpoint: its leaves that are no arrays stay as they are,
+  /// as the reference system does it. false: values that are stored take their place.
+  bool keep_values = false;
   /// With `like`: a missing leaf or another shape is an error that lists every one; but values of
-  /// `like` stay where another system saved the checkpoint: it holds arrays alone. Otherwise arrays
+  /// `like` stay where another system stored arrays alone. Otherwise arrays
   /// of equal size are reshaped, and where that cannot be the leaf of `like` stays. The report and
   /// the log say which leaves stay.
   bool strict_shapes = true;
@@ -88,9 +91,10 @@ struct LoadReport {
 };
 
 struct Loaded {
-  std::string path;      ///< of the checkpoint
-  std::string prefix;    ///< the name of the tree
-  bool foreign = false;  ///< another system's: the tree is nested dicts
+  std::string path;                 ///< of the checkpoint
+  std::string prefix;               ///< the name of the tree
+  bool foreign = false;             ///< another system saved it
+  std::string structure_file = {};  ///< as OpenedPrefix has it
   Tree tree = Tree::none();
   Json metadata;
   Json extras;

@@ -85,7 +85,7 @@ class Matcher {
     }
     report_.missing.push_back(key);
     const bool is_array = std::holds_alternative<ShardedArray>(leaf.leaf);
-    if (is_array || !prefix_.foreign) {  // others store arrays alone
+    if (is_array || !prefix_.foreign) {  // most others store arrays alone
       missing_ += fmt::format("{}Missing {} for key '{}'", missing_.empty() ? "" : "; ",
                               is_array ? "array" : "value", key);
     }
@@ -101,6 +101,7 @@ class Matcher {
 
   void add_value(const std::string& key, NamedLeaf& leaf, const Value& value) {
     const auto* wanted = std::get_if<ShardedArray>(&leaf.leaf);
+    if (wanted == nullptr && options_.keep_values && prefix_.foreign) return keep(key, leaf);
     if (wanted == nullptr || takes_place_of(value, *wanted)) {
       match_.leaves.push_back(value);
       report_.loaded.push_back(key);

@@ -45,7 +45,9 @@ struct SaveOptions {
   Json extras = {};         ///< the user's; an object, or null
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
   /// Prefixes and the texts of their `<prefix>_structure.json`, by which the reference system loads
-  /// a tree with its containers; they come and go with the prefix. zarr2 alone; rank 0's alone.
+  /// a tree with its containers; they come and go with the prefix. zarr2 with an index alone; rank
+  /// 0's alone. A prefix without a text here gets one if its tree has no other containers than
+  /// dicts, lists, tuples and None: the others only Python's pickles can name.
   std::vector<std::pair<std::string, std::string>> structures = {};
   /// Axes of the mesh, and how arrays are to lie on it when they are loaded, by key path without
   /// the prefix: written down for arrays that lie on no mesh now. One bare file has no room for it.

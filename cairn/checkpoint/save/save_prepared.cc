@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/commit/directory.h"
 #include "cairn/checkpoint/commit/rank_phase.h"
 #include "cairn/checkpoint/layout/eformer_index.h"
+#include "cairn/checkpoint/layout/eformer_structure_writer.h"
 #include "cairn/checkpoint/save/divide_work.h"
 #include "cairn/storage/open.h"
 
@@ -54,20 +55,25 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
   prefix.record.manifest_bytes = text.size();
   prefix.record.manifest_sha256 = sha256_hex(as_bytes(text));
   prefix.record.entries = writer.entries();
+  if (!tree.manifest.structure_file.empty())
+    prefix.record.entries.push_back(structure_name(tree.manifest.prefix));
   if (write_index && tree.manifest.layout == kZarr2Layout)
     prefix.arrays = index_list(indexed_arrays(tree.manifest));
   return prefix;
 }
 
-/// What the reference system needs to load the prefix with its containers.
-Result<void> put_structure(const SaveOptions& options, storage::Store& store,
-                           RecordPrefix& prefix) {
-  if (options.layout != kZarr2Layout || prefix.name.empty()) return {};
-  for (const auto& [name, text] : options.structures) {
-    if (name != prefix.name) continue;
-    prefix.entries.push_back(structure_name(name));
-    CAIRN_TRY(store.put(prefix.entries.back(), as_bytes(text)));
-  }
+/// What the reference system needs to load the prefix with its containers: the caller's text, or
+/// ours.
+Result<void> put_structure(const SaveOptions& options, storage::Store& store, Manifest& manifest) {
+  const std::string& prefix = manifest.prefix;
+  if (options.layout != kZarr2Layout || !options.write_index || prefix.empty()) return {};
+  const auto given =
+      std::ranges::find(options.structures, prefix, &std::pair<std::string, std::string>::first);
+  const auto text = given != options.structures.end() ? std::optional(given->second)
+                                                      : dump_eformer_structure(manifest);
+  if (!text) return {};
+  manifest.structure_file = sha256_hex(as_bytes(*text));
+  CAIRN_TRY(store.put(structure_name(prefix), as_bytes(*text)));
   return {};
 }
 
@@ -346,9 +352,9 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
     manifest.attempt = attempt.id();
     CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i])));
     add_mesh(trees[i], options, manifest);
+    CAIRN_TRY(put_structure(options, attempt.data(), manifest));
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
-    CAIRN_TRY(put_structure(options, attempt.data(), prefix.record));
     finished.request.prefixes.push_back(std::move(prefix));
     count(manifest, finished.report);
   }

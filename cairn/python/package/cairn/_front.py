@@ -18,6 +18,7 @@ from cairn._paths import PathLike, path_text
 from cairn._placements import Placements, filled
 from cairn._progress import progress_sink
 from cairn._refusals import prepared
+from cairn._unpickle import unpickled
 
 Progress = bool | Callable[[int, int], None] | None
 Key = str | Sequence[str | int]
@@ -171,13 +172,11 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         prefix=prefix, keys=[parts_of(key) for key in wanted], dtype=dtype, like=shaped_like,
         strict_shapes=strict_shapes, like_dtypes=True, validate=validate,
         choose=placements.choose, place=placements.place if out is None else filled(out),
-        timeout=timeout, progress=progress_sink(progress, "loading"), fill=out is not None))
+        timeout=timeout, progress=progress_sink(progress, "loading"), fill=out is not None,
+        to_unpickle=allow_pickle and not wanted and shaped_like is None))
     if shaped_like is not None:
         return like(shaped_like, tree)
-    if wanted or not report["foreign"]:
-        return tree
-    from cairn._restore import restore
-    return restore(tree, where, report["prefix"], allow_pickle)[0]
+    return unpickled(tree, report)
 
 
 def ls(base: PathLike) -> list[dict[str, Any]]:

@@ -77,8 +77,10 @@ def _made_key(children: dict[str | int, Any], kind: str) -> Any:
 def _made(kind: str, found: type, children: Children, statics: str) -> Any:
     values = [child for _, child in children]
     if kind == "named_tuple":
-        if not is_named_tuple(found) or \
-                list(found._fields) != [key for key, _ in children]:  # type: ignore[attr-defined]
+        # Another system does not name a field that has no leaves: its place stands for it.
+        if not is_named_tuple(found) or any(
+                key not in (field, str(n)) for n, ((key, _), field) in
+                enumerate(zip(children, found._fields, strict=True))):  # type: ignore[attr-defined]
             raise ValueError("it has other fields")
         return make_named_tuple(found, values)
     if kind == "attributes" and dataclasses.is_dataclass(found):

@@ -12,6 +12,7 @@ from typing import Any
 from cairn import _core
 from cairn._nodes import like
 from cairn._placements import leaves_of, tensors_of
+from cairn._unpickle import unpickled
 from cairn.serialization._casts import put_dtype
 from cairn.serialization._wishes import Rules, Wishes, core_sharding, is_anywhere, made_array
 
@@ -54,10 +55,12 @@ class Target:
     _tensors: dict[Parts, Any] = field(default_factory=dict)  # of PyTorch, in the template
     _anywhere: set[Parts] = field(default_factory=set)  # of JAX, there, committed to no device
 
-    def request(self, **options: Any) -> _core.LoadRequest:
+    def request(self, *, allow_pickle: bool = False, **options: Any) -> _core.LoadRequest:
         return _core.LoadRequest(prefix=self.prefix or None, like=self.template,
                                  strict_shapes=self.strict_shapes, choose=self.choose,
-                                 place=self.place, **options)
+                                 place=self.place, keep_values=True,
+                                 to_unpickle=allow_pickle and self.structured and
+                                 self.template is None, **options)
 
     def choose(self, name: str, layout: str,
                leaves: Sequence[tuple[Any, ...]]) -> list[_core.Sharding | None]:
@@ -96,24 +99,18 @@ class Target:
         array = array if self.callback is None else self.callback(array, key)
         return put_dtype(array, self.cast)
 
-    def finish(self, tree: Any, report: dict[str, Any], allow_pickle: bool = False) -> Any:
+    def finish(self, tree: Any, report: dict[str, Any]) -> Any:
         """The tree in the template's containers, or in those that were saved; or else as nested
         dicts, without a prefix that is part of the paths, and with a name for a tree that is one
         leaf."""
         if self.template is not None:
             return like(self.template, tree)
         if self.structured:
-            return self._as_saved(tree, report, allow_pickle)
+            return unpickled(tree, report)
         if not isinstance(tree, dict):
             return {self.prefix or "": tree}
         inside = tree.get(self._hidden) if self._hidden is not None else None
         return inside if isinstance(inside, dict) and len(tree) == 1 else tree
-
-    def _as_saved(self, tree: Any, report: dict[str, Any], allow_pickle: bool) -> Any:
-        if not report["foreign"]:
-            return tree
-        from cairn._restore import restore
-        return restore(tree, report["path"], report["prefix"], allow_pickle)[0]
 
     def _key(self, name: str, parts: Parts) -> str:
         shown = parts[1:] if self._hidden and len(parts) > 1 and parts[0] == self._hidden else parts

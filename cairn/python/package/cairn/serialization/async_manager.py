@@ -336,9 +336,10 @@ class AsyncCheckpointManager:
         where = _found(path)
         tree, _, extras, report = _core.load(where, target.request(
             dtype=dtype_named(dtype), validate=self._validates(validate),
-            chunk_size=max(chunk_size or 0, 0), progress=progress_sink(progress, "loading")))
+            allow_pickle=allow_pickle, chunk_size=max(chunk_size or 0, 0),
+            progress=progress_sink(progress, "loading")))
         about = json.loads(extras) or reference_extras(where, prefix)
-        return target.finish(tree, report, allow_pickle), with_kept(about, report)
+        return target.finish(tree, report), with_kept(about, report)
 
     @staticmethod
     def is_tensorstore(path: Any) -> bool:

@@ -370,7 +370,7 @@ class Checkpointer:
         take_template_shardings(target)
         loaded = self._run.load_checkpoint_if_any(
             self._request(target, dtype, nested=not structured and template is None,
-                          progress=progress_sink(progress, "loading")),
+                          allow_pickle=allow_pickle, progress=progress_sink(progress, "loading")),
             path=_root(path), discover_latest=discover_latest, structured=structured,
             fallback=fallback)
         if loaded is None:
@@ -378,7 +378,7 @@ class Checkpointer:
         tree, metadata, extras, report = loaded
         about = with_kept(json.loads(extras) or {}, report)
         if structured:
-            return target.finish(tree, report, allow_pickle), \
+            return target.finish(tree, report), \
                 _joined(reference_extras(report["path"], prefix or ""), about)
         return target.finish(tree, report), \
             _joined(described(report["path"], json.loads(metadata)), about)
@@ -408,7 +408,7 @@ class Checkpointer:
                         strict_shapes=strict_shapes, in_jax=mesh is not None)
         take_template_shardings(target)
         loaded = self._run.load_pytree(
-            self._request(target, dtype, nested=not load_treedef,
+            self._request(target, dtype, nested=not load_treedef, allow_pickle=allow_pickle,
                           chunk_size=max(chunk_size or 0, 0),
                           progress=progress_sink(progress, "loading")),
             path=_root(path), discover_latest=discover_latest, fallback=fallback,
@@ -418,7 +418,7 @@ class Checkpointer:
         tree, metadata, extras, report = loaded
         about = with_kept(json.loads(extras) or {}, report)
         if load_treedef:
-            return target.finish(tree, report, allow_pickle), \
+            return target.finish(tree, report), \
                 _joined(reference_extras(report["path"], prefix), about)
         return target.finish(tree, report), \
             _joined(described(report["path"], json.loads(metadata)), about)
