@@ -13,23 +13,27 @@ namespace {
 // clang-format off
 constexpr std::string_view kBash = R"SH(# bash completion for cairn: source <(cairn completion bash)
 _cairn() {
-  local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words
+  local cur=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} words word
+  COMPREPLY=()
   if [[ $COMP_CWORD -eq 1 ]]; then
-    words="ls show cat stats plan verify diff convert gc
-      promote pin unpin watch request-save doctor completion --help --version"
+    words=$(printf '%s\n' ls show cat stats plan verify diff convert gc \
+      promote pin unpin watch request-save doctor completion --help --version)
   elif [[ $cur == -* ]]; then
     words=$(cairn "$verb" --help 2>/dev/null | grep -o -- '--[a-z0-9-]*' | sort -u)
   elif [[ $COMP_CWORD -eq 3 && ( $verb == cat || $verb == stats ) ]]; then
+    # Names come from the checkpoint: they are compared and quoted, and never expanded.
     words=$(cairn show --json "${COMP_WORDS[2]}" 2>/dev/null |
-      sed -n 's/^ *"key": "\(.*\)",*$/\1/p')
+      sed -n '/\\/d; s/^ *"key": "\(.*\)",*$/\1/p')
   elif [[ $verb == completion ]]; then
-    words="bash zsh fish"
+    words=$'bash\nzsh\nfish'
   else
     compopt -o filenames
-    COMPREPLY=($(compgen -f -- "$cur"))
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
     return
   fi
-  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  while IFS= read -r word; do
+    if [[ -n $word && $word == "$cur"* ]]; then COMPREPLY+=("$(printf '%q' "$word")"); fi
+  done <<<"$words"
 }
 complete -F _cairn cairn
 )SH";

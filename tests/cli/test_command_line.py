@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Help, usage, colours, pipes and completion."""
 
+import json
 import os
 import pty
+import shlex
 import subprocess
 
 import pytest
@@ -64,16 +66,16 @@ def test_completion_scripts(cairn, shell, check):
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def complete(command, script, *words):
+def complete(command, script, *words, where=None):
     """What bash offers for the last word."""
     quoted = " ".join(f"'{word}'" for word in words)
     ask = (f"{script}\ncompopt() {{ :; }}\nCOMP_WORDS=({quoted}); "
            f"COMP_CWORD={len(words) - 1}; _cairn; printf '%s\\n' \"${{COMPREPLY[@]}}\"")
     path = f"{command.parent}:{os.environ['PATH']}"
-    done = subprocess.run(["bash", "-c", ask], text=True, capture_output=True,
+    done = subprocess.run(["bash", "-c", ask], text=True, capture_output=True, cwd=where,
                           env=os.environ | {"PATH": path})
     assert done.stderr == ""
-    return done.stdout.split()
+    return done.stdout.splitlines()
 
 
 def test_bash_completes_verbs_keys_and_options(cairn, command, originals):
@@ -83,6 +85,18 @@ def test_bash_completes_verbs_keys_and_options(cairn, command, originals):
     assert complete(command, script, "cairn", "cat", zarr, "la") == ["layers.0"]
     assert complete(command, script, "cairn", "cat", zarr, "kernel", "--sl") == ["--slice"]
     assert complete(command, script, "cairn", "show", zarr[:-1]) == [zarr]
+
+
+def test_bash_never_expands_the_names_of_a_checkpoint(cairn, command, tmp_path):
+    names = ["`touch x`", "$(touch y)", "two words", "*"]
+    header = json.dumps({name: {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]}
+                         for name in names}).encode()
+    file = tmp_path / "a.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    script = cairn("completion", "bash").out
+    offered = complete(command, script, "cairn", "cat", str(file), "", where=tmp_path)
+    assert sorted(map(shlex.split, offered)) == sorted([name] for name in names)
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def on_terminal(command, *words, **environment):

@@ -177,3 +177,22 @@ def test_the_reference_loads_what_a_program_without_jax_saved(tmp_path):
     same(found, eval(source, {"np": np}))
     one, _ = Reference().load_pytree(str(tmp_path / "one"), mesh, prefix="model")
     same(one, np.arange(2, dtype="i"))
+
+
+def test_nothing_is_imported_from_the_current_directory(saved, tmp_path):
+    (tmp_path / "penzai").mkdir()
+    (tmp_path / "penzai" / "__init__.py").write_text("raise SystemExit('executed')\n")
+
+    def change(content):
+        old, new = (b"".join(b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94"
+                             for text in names)
+                    for names in (("test_restore", "Point"), ("penzai", "Point")))
+        data = base64.b64decode(content["treedef_b64"])
+        content["treedef_b64"] = base64.b64encode(data.replace(old, new)).decode()
+
+    path = edit(saved, tmp_path, "named", change)
+    program = f"import cairn; print(cairn.load({str(path)!r}, prefix='named')._fields)"
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True,
+                          cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "('x', 'y')\n"), done
+    assert "penzai:Point" in done.stderr

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Containers of other people's classes, made from what a checkpoint says of them.
 
-A class is only taken from a module that is imported already or belongs to a known package, and only
+A class is only taken from a module that is imported already or belongs to a known package that is
+installed (never from the current directory, which may hold files of strangers), and only
 if it is a named tuple, a dataclass, an ordered or default dict or a node of JAX's registry. Nothing
 else is ever made.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import importlib.util
+import os
 import sys
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
@@ -30,7 +33,7 @@ def find_class(name: str) -> type | None:
     """The class of a container; None for whatever else has this name."""
     module_name, _, qualname = name.partition(":")
     module = sys.modules.get(module_name)
-    if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
+    if module is None and _is_installed(module_name.partition(".")[0]):
         try:
             module = importlib.import_module(module_name)
         except Exception:  # whatever the module does when it is imported
@@ -42,6 +45,20 @@ def find_class(name: str) -> type | None:
             return None
     return found if found in KNOWN_DICTS or is_named_tuple(found) or is_plain_dataclass(found) or \
         is_registered(found) else None
+
+
+def _is_installed(package: str) -> bool:
+    """Is it a known package that is there, and not just a folder of the current directory?"""
+    if package not in KNOWN_PACKAGES:
+        return False
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return False
+    if spec is None or spec.origin is None:
+        return False
+    place = os.path.dirname(os.path.dirname(os.path.realpath(spec.origin)))
+    return place != os.path.realpath(os.getcwd())
 
 
 def is_named_tuple(found: type) -> bool:
