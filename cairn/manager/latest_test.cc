@@ -38,7 +38,9 @@ void save(storage::FileSystem& disk, int step, int seed) {
   SaveOptions options;
   options.step = step;
   options.chunk_bytes = 32;
-  options.mark = dump_mark(make_mark(step, false, system_clock().wall()));
+  Mark mark = make_mark(step, false, system_clock().wall());
+  mark.extra = Json(Json::Object{{"seed", seed}});
+  options.mark = dump_mark(mark);
   must(save_tree(tree_of(seed), path_of(step), options, runtime));
 }
 
@@ -81,6 +83,9 @@ TEST_P(Latest, IsLoadedWholeWhateverHappensMeanwhile) {
       return testing::difference(loaded->tree, tree_of(seed)).empty();
     });
     EXPECT_TRUE(right) << "at operation " << n;
+    const int seed = static_cast<int>(loaded->extras.find("seed")->integer().value_or(0));
+    EXPECT_EQ(testing::difference(loaded->tree, tree_of(seed)), "")
+        << "at operation " << n << ": arrays and mark are of two saves";
     if (HasFailure()) return;
   }
 }

@@ -93,6 +93,14 @@ Result<Snapshot> look_at(const Directory& dest, const std::vector<FoundAttempt>&
   return snapshot;
 }
 
+/// Do mark and record belong together? They do if the mark is still there after the record was read:
+/// a commit takes it away before it changes anything else. Decided attempts have both.
+Result<bool> belong_together(const Directory& dest, const Snapshot& snapshot) {
+  if (!snapshot.record || !snapshot.mark || !snapshot.moved.empty()) return true;
+  CAIRN_TRY_ASSIGN(const auto mark, dest.read(std::string(kMarkName), kMaxAttemptFileBytes));
+  return mark == snapshot.mark;
+}
+
 /// How far everybody's saves have come, as far as that can make a mark or a writer seem missing.
 struct CommitState {
   std::uint64_t generation = 0;
@@ -118,7 +126,8 @@ Result<Snapshot> take_snapshot(storage::FileSystem& fs, const LocalPath& path) {
   // A mark that is not there, or a writer that is dead, may be a save that went on between two
   // looks. It did not if nothing had moved from before to after.
   for (int looks = 0; looks < kMostReopenings; ++looks) {
-    if (!snapshot.torn && (snapshot.mark || !snapshot.record)) break;
+    CAIRN_TRY_ASSIGN(const bool together, belong_together(dest, snapshot));
+    if (together && !snapshot.torn && (snapshot.mark || !snapshot.record)) break;
     CAIRN_TRY_ASSIGN(const CommitState before, progress_of(dest, attempts));
     CAIRN_TRY_ASSIGN(attempts, find_attempts(dest));
     CAIRN_TRY_ASSIGN(snapshot, look_at(dest, attempts));

@@ -184,6 +184,7 @@ Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& ru
   Checkpoint checkpoint;
   checkpoint.record = snapshot.record;
   checkpoint.version = snapshot.version();
+  checkpoint.mark = snapshot.mark;
   std::vector<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
     CAIRN_TRY_ASSIGN(auto prefix, open_prefix(place, snapshot, recorded, runtime).in([&] {

@@ -218,6 +218,8 @@ Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& opti
     return "loading " + checkpoint.path;
   }));
   loaded.path = checkpoint.path;
+  loaded.record = checkpoint.record;
+  loaded.mark = checkpoint.mark;
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;

@@ -133,6 +133,14 @@ Result<std::string> RunLoader::latest(const std::string& root,
   return hear(found, "find the latest checkpoint", *manager_);
 }
 
+// Other systems write theirs without a commit: it is what lies there now.
+std::optional<std::string> RunLoader::mark_in_place(const std::string& path) const {
+  const auto local = LocalPath::parse(path);
+  if (!local) return std::nullopt;
+  const auto snapshot = take_snapshot(runtime_.file_system(), *local);
+  return snapshot ? snapshot->mark : std::nullopt;
+}
+
 // A checkpoint of another run says nothing about this one.
 void RunLoader::note_place(const std::string& path, const Mark& mark) {
   if (mark.step && mark.lineage && leads_into_run(base_, path))
@@ -143,16 +151,15 @@ Result<Loaded> RunLoader::load_one(const std::string& path, const LoadOptions& o
                                    bool with_prefix) {
   CAIRN_TRY_ASSIGN(auto loaded, with_prefix ? manager_->load_pytree(path, options)
                                             : manager_->load(path, options));
-  const auto local = LocalPath::parse(path);
-  if (!local) return loaded;
-  const auto snapshot = take_snapshot(runtime_.file_system(), *local);
-  if (!snapshot) return loaded;
-  if (snapshot->record) run_id_ = snapshot->record->run_id;
-  if (snapshot->mark) {
-    if (const auto mark = parse_mark(*snapshot->mark)) {
-      add_mark(to_json(*mark), loaded.extras);
-      note_place(path, *mark);
-    }
+  if (loaded.record) {
+    run_id_ = loaded.record->run_id;
+  } else {
+    loaded.mark = mark_in_place(path);
+  }
+  if (!loaded.mark) return loaded;
+  if (const auto mark = parse_mark(*loaded.mark)) {
+    add_mark(to_json(*mark), loaded.extras);
+    note_place(path, *mark);
   }
   return loaded;
 }

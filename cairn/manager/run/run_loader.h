@@ -44,6 +44,7 @@ class RunLoader {
   }
   Result<std::optional<Loaded>> find_pytree(const LoadCheckpointOptions& options);
   Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
+  std::optional<std::string> mark_in_place(const std::string& path) const;
   void note_place(const std::string& path, const Mark& mark);
   Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
 
