@@ -93,8 +93,8 @@ Result<Snapshot> look_at(const Directory& dest, const std::vector<FoundAttempt>&
   return snapshot;
 }
 
-/// Do mark and record belong together? They do if the mark is still there after the record was read:
-/// a commit takes it away before it changes anything else. Decided attempts have both.
+/// Do mark and record belong together? They do if the mark is still there after the record was
+/// read: a commit takes it away before it changes anything else. Decided attempts have both.
 Result<bool> belong_together(const Directory& dest, const Snapshot& snapshot) {
   if (!snapshot.record || !snapshot.mark || !snapshot.moved.empty()) return true;
   CAIRN_TRY_ASSIGN(const auto mark, dest.read(std::string(kMarkName), kMaxAttemptFileBytes));

@@ -91,10 +91,10 @@ struct LoadReport {
 };
 
 struct Loaded {
-  std::string path;                 ///< of the checkpoint
-  std::string prefix;               ///< the name of the tree
-  bool foreign = false;             ///< another system saved it
-  std::string structure_file = {};  ///< as OpenedPrefix has it
+  std::string path;                      ///< of the checkpoint
+  std::string prefix;                    ///< the name of the tree
+  bool foreign = false;                  ///< another system saved it
+  std::string structure_file = {};       ///< as OpenedPrefix has it
   std::optional<Record> record = {};     ///< as Checkpoint has it, of the same commit as the tree
   std::optional<std::string> mark = {};  ///< so too
   Tree tree = Tree::none();
