@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <iterator>
 #include <list>
 #include <memory>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -63,9 +63,10 @@ class Background {
 
   bool start(const std::shared_ptr<Task>& task, bool aside) {
     MutexLock lock(mutex_);
-    const auto self = threads_.emplace(threads_.end());
-    self->aside = aside;
+    auto self = threads_.end();
     try {
+      self = threads_.emplace(threads_.end());
+      self->aside = aside;
       self->thread = std::jthread([this, self, task] {
         call(*task);
         *task = {};
@@ -74,8 +75,8 @@ class Background {
         ended_.notify_all();
       });
       return true;
-    } catch (const std::system_error&) {
-      threads_.erase(self);
+    } catch (const std::exception&) {  // no thread, or no memory for one
+      if (self != threads_.end()) threads_.erase(self);
       return false;
     }
   }

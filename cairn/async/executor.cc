@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/async/caught.h"
 #include "cairn/async/mutex.h"
 
 namespace cairn::inline async {
@@ -122,11 +123,7 @@ class IndexQueue {
 using IndexWork = std::function<Result<void>(std::size_t)>;
 
 Result<void> call(const IndexWork& work, std::size_t index) {
-  try {
-    return work(index);
-  } catch (...) {
-    return Error(Code::kInternal, "async/exception", "a task threw an exception; please report");
-  }
+  return without_exceptions([&] { return work(index); });
 }
 
 void drain(IndexQueue& queue, const IndexWork& work) {
@@ -145,9 +142,11 @@ Result<void> for_each_index(Executor& executor, std::size_t count, const IndexWo
   if (count == 0) return {};
   const auto queue = std::make_shared<IndexQueue>(count);
   const std::size_t helpers = std::min(executor.width(), count) - 1;
-  for (std::size_t i = 0; i < helpers; ++i) {
-    executor.add([queue, &work] { drain(*queue, work); });
-  }
+  const auto helped = without_exceptions([&]() -> Result<void> {
+    for (std::size_t i = 0; i < helpers; ++i) executor.add([queue, &work] { drain(*queue, work); });
+    return {};
+  });
+  helped.ignore_error("fewer threads will do");
   drain(*queue, work);
   return queue->wait();
 }

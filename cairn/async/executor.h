@@ -30,8 +30,8 @@ std::unique_ptr<Executor> make_inline_executor();
 
 /// Calls work(0) ... work(count - 1), at most executor.width() at once, the caller's thread taking
 /// part; returns when all that were begun have ended. The error with the lowest index is returned,
-/// and no new index begins after one failed; an exception in `work` is an `internal` error
-/// (async/exception). Safe to call from inside a task.
+/// and no new index begins after one failed; an exception in `work` is the error of
+/// caught_error(). Safe to call from inside a task.
 Result<void> for_each_index(Executor& executor, std::size_t count,
                             const std::function<Result<void>(std::size_t)>& work);
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <latch>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -230,6 +231,15 @@ TEST(ForEachIndex, TurnsAnExceptionIntoAnError) {
     EXPECT_EQ(done.error().reason(), "async/exception");
     EXPECT_EQ(done.error().code(), Code::kInternal);
   }
+}
+
+TEST(ForEachIndex, SaysThatThereWasNoMemory) {
+  const auto pool = make_thread_pool(2);
+  const Result<void> done =
+      for_each_index(*pool, 20, [](std::size_t) -> Result<void> { throw std::bad_alloc(); });
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().reason(), "base/out-of-memory");
+  EXPECT_EQ(done.error().code(), Code::kResourceExhausted);
 }
 
 TEST(ForEachIndex, StaysWholeUnderManyCallersAndFailures) {

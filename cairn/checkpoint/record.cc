@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/record.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/version.h"
 
 namespace cairn::inline checkpoint {
@@ -51,6 +53,10 @@ Result<void> check_names(const RecordPrefix& prefix) {
           fmt::format("cairn.json names '{}', which does not lie inside the checkpoint", name));
     }
   }
+  const std::string directory = prefix_directory(prefix.name);
+  const bool has_directory =
+      !directory.empty() && std::ranges::find(prefix.entries, directory) != prefix.entries.end();
+  if (has_directory && !prefix.manifest.starts_with(directory + "/")) return bad_member("manifest");
   return {};
 }
 

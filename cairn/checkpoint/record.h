@@ -20,8 +20,9 @@ constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
 constexpr std::size_t kRememberedAttempts = 16;
 
 struct RecordPrefix {
-  std::string name;      ///< "" for the tree without a prefix
-  std::string manifest;  ///< its manifest, relative to the checkpoint
+  std::string name;  ///< "" for the tree without a prefix
+  std::string
+      manifest;  ///< relative to the checkpoint; in the directory of its tree, if it has one
   std::uint64_t manifest_bytes = 0;
   std::string manifest_sha256;
   std::string attempt;  ///< the attempt that committed it

@@ -48,6 +48,7 @@ TEST(Record, RefusesDamageByName) {
       {"no writer", "\"writer\"", "\"writed\"", "record/bad-member"},
       {"entry leaves", "\"w\"", "\"../w\"", "record/unsafe-name"},
       {"manifest is absolute", "\"model/.cairn.json\"", "\"/etc/passwd\"", "record/unsafe-name"},
+      {"manifest is beside its directory", "\"model/.cairn.json\"", "\"m\"", "record/bad-member"},
       {"newer", "\"format\": 1", "\"format\": 2", "record/newer-format"},
   };
   for (const Damage& damage : damages) {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include "cairn/async/caught.h"
 #include "cairn/base/log.h"
 #include "cairn/checkpoint/runtime.h"
 #include "cairn/checkpoint/version.h"
@@ -310,7 +311,12 @@ int run(int argc, char** argv) {
   const Terminal terminal(common.json);
   Runtime runtime({.threads = common.threads,
                    .log = [&](const LogEntry& entry) { terminal.note("note: " + entry.message); }});
-  const int code = action(terminal, runtime);
+  int code = kFailed;
+  const auto done = without_exceptions([&]() -> Result<void> {
+    code = action(terminal, runtime);
+    return {};
+  });
+  if (!done) code = terminal.fail(done.error());
   // A full disk or a closed pipe behind standard output shows here at the latest.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
   std::fputs("cairn: standard output could not be written [cli/output]\n", stderr);

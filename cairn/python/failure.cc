@@ -57,6 +57,8 @@ Result<void> done_here(const std::function<void()>& errand, std::exception_ptr* 
     if (raised != nullptr) *raised = std::current_exception();
     return Error(Code::kInternal, "python/callback",
                  std::string("the callback raised ") + error.what());
+  } catch (...) {
+    return caught_error();
   }
 }
 
@@ -112,6 +114,11 @@ void translate_failures() {
 }
 
 Result<void> Errands::have_done(const std::function<void()>& errand) {
+  // There was no thread to be had for the work: whoever would wait for it does it.
+  if (std::this_thread::get_id() == waiter_) {
+    const Acquired acquired;
+    return done_here(errand, &raised_);
+  }
   MutexLock lock(mutex_);
   if (!abandoned_) {
     errand_ = &errand;

@@ -7,11 +7,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include <nanobind/nanobind.h>
 
 #include "cairn/async/background.h"
+#include "cairn/async/caught.h"
 #include "cairn/async/mutex.h"
 #include "cairn/base/result.h"
 
@@ -105,6 +107,7 @@ class Errands {
  private:
   void run(const std::function<void()>& errand);
 
+  const decltype(std::this_thread::get_id()) waiter_ = std::this_thread::get_id();
   Mutex mutex_;
   CondVar changed_;
   const std::function<void()>* errand_ CAIRN_GUARDED_BY(mutex_) = nullptr;
@@ -136,6 +139,19 @@ void let_no_other_thread_begin();
 /// Throws `cancelled` (python/exiting) if this is such a thread.
 void check_may_begin();
 
+/// What `work` returns, which is a Result; a Failure becomes its error, another exception the
+/// error of caught_error().
+template <typename Work>
+std::invoke_result_t<Work> answer_of(const Work& work) {
+  try {
+    return work();
+  } catch (const Failure& failure) {
+    return failure.error();
+  } catch (...) {
+    return caught_error();
+  }
+}
+
 /// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
 /// all that it needs.
 template <typename Work>
@@ -152,8 +168,10 @@ auto apart(Work work) {
   {
     const Released released;
     run_aside([shared] {
-      const ErrandScope scope(shared->errands);
-      shared->answer.emplace(shared->work());
+      shared->answer.emplace(answer_of([&] {
+        const ErrandScope scope(shared->errands);
+        return shared->work();
+      }));
       shared->errands.finish();
     });
   }

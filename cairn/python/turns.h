@@ -51,9 +51,8 @@ auto in_turn(const std::shared_ptr<Turns>& turns, Call call) {
   const auto wrap = [turns, ticket](auto work) {
     return [turns, ticket, work = std::move(work)](const auto&... given) {
       turns->enter(ticket);
-      auto answer = work(given...);
-      turns->leave(ticket);
-      return answer;
+      const std::shared_ptr<Turns> turn(turns.get(), [&](Turns* held) { held->leave(ticket); });
+      return work(given...);
     };
   };
   try {

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Errors name every leaf that is wrong, not the first alone."""
 
+import json
+import subprocess
+import sys
+
 import cairn
 import jax
 import jax.numpy as jnp
@@ -95,3 +99,48 @@ def test_all_that_is_wrong_with_a_load(saved, name):
         assert place in str(caught.value), place
     assert good not in str(caught.value)
     assert isinstance(caught.value, cairn.Error)
+
+
+def run_apart(program, *words):
+    """What it prints; a program that hangs fails."""
+    ended = subprocess.run([sys.executable, "-c", program, *map(str, words)], timeout=120,
+                           capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.strip()
+
+
+OPENS = """
+import cairn, sys
+try:
+    cairn.open(sys.argv[1])
+except cairn.CorruptError as error:
+    print(error.reason)
+"""
+
+
+def test_a_record_that_names_a_manifest_beside_its_directory(tmp_path):
+    cairn.save({"w": np.zeros(3)}, tmp_path / "c", prefix="model")
+    record = json.loads((tmp_path / "c/cairn.json").read_text())
+    record["prefixes"]["model"]["manifest"] = "m"
+    (tmp_path / "c/cairn.json").write_text(json.dumps(record))
+    assert run_apart(OPENS, tmp_path / "c") == "record/bad-member"
+
+
+LOADS_WITH_LITTLE = """
+import cairn, resource, sys
+most = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+most += int(sys.argv[2]) << 20
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    cairn.load(sys.argv[1])
+except cairn.ResourceError as error:
+    print(error.reason)
+"""
+
+
+def test_no_memory_for_a_load(tmp_path):
+    tensor = {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]}
+    header = json.dumps({f"k{i}": tensor for i in range(300_000)}).encode()
+    file = tmp_path / "many.safetensors"
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    assert run_apart(LOADS_WITH_LITTLE, file, 300) == "base/out-of-memory"

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cairn/async/background.h"
+#include "cairn/async/caught.h"
 #include "cairn/async/future.h"
 #include "cairn/async/per_process.h"
 #include "cairn/checkpoint/save/in_flight.h"
@@ -44,7 +45,13 @@ struct SaveHandle::State {
       ended = how;
       all.swap(listeners);
     }
-    for (const Listener& listener : all) listener(how);
+    for (const Listener& listener : all) {
+      const auto heard_it = without_exceptions([&]() -> Result<void> {
+        listener(how);
+        return {};
+      });
+      heard_it.ignore_error("a listener has none to tell");
+    }
     promise.set(std::move(how));
     over = true;
   }
@@ -153,7 +160,8 @@ class AsyncSave {
   }
 
   Result<void> stage() {
-    auto staged = staging_->stage();
+    auto staged = without_exceptions([this] { return staging_->stage(); });
+    if (!staged) staging_->fail(staged.error());
     MutexLock lock(mutex_);
     stage_ended_ = true;
     staged_ = staged.has_value();
@@ -162,24 +170,35 @@ class AsyncSave {
   }
 
   void run() {
-    if (options_.after && !options_.after->done()) {
-      state_->enter("waiting for the save before");
-      options_.after->wait_for_end();
-    }
-    auto result =
-        steps_->complete([this](const ProgressSink& progress) { return staging_->write(progress); })
-            .in([this] { return "saving " + state_->path; });
+    auto result = without_exceptions([this] { return complete(); });
     if (!result) staging_->fail(result.error());
     take_down();
     in_flight_.landed();
     if (result && options_.committed) {
-      if (auto after = options_.committed(*result); !after) result = std::move(after).error();
+      auto after = without_exceptions([&] { return options_.committed(*result); });
+      if (!after) result = std::move(after).error();
     }
-    if (!result) tell_of(result.error());
+    if (!result) {
+      const auto told = without_exceptions([&]() -> Result<void> {
+        tell_of(result.error());
+        return {};
+      });
+      told.ignore_error("the handle has the error of the save");
+    }
     state_->end(std::move(result));
   }
 
  private:
+  Result<SaveReport> complete() {
+    if (options_.after && !options_.after->done()) {
+      state_->enter("waiting for the save before");
+      options_.after->wait_for_end();
+    }
+    return steps_
+        ->complete([this](const ProgressSink& progress) { return staging_->write(progress); })
+        .in([this] { return "saving " + state_->path; });
+  }
+
   // What the call itself returns, and what its caller gave up, needs no telling.
   void tell_of(const Error& error) {
     if (is_the_calls() || given_up_) return;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <new>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -245,6 +246,32 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(difference(array_tree(DType::kInt8, {5}, 1), must(load(dir_ / "c", {}, *runtime)).tree),
             "");
+}
+
+TEST_P(AsyncSaves, EndWithAnErrorWhenACallbackThrows) {
+  for (const std::string place : {"guard", "committed", "phase", "progress"}) {
+    AsyncSaveOptions throwing = options();
+    const auto fail = [&] { throw std::bad_alloc(); };
+    if (place == "guard") {
+      throwing.save.guard = [&]() -> Result<std::shared_ptr<void>> {
+        fail();
+        return std::shared_ptr<void>();
+      };
+    }
+    if (place == "committed") {
+      throwing.committed = [&](const SaveReport&) -> Result<void> {
+        fail();
+        return {};
+      };
+    }
+    if (place == "phase") throwing.save.phase = [&](std::string_view) { fail(); };
+    if (place == "progress") throwing.save.progress = [&](std::uint64_t, std::uint64_t) { fail(); };
+    const auto saving =
+        save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / place, throwing, make_runtime());
+    ASSERT_TRUE(saving) << place;
+    EXPECT_EQ(testing::reason(saving->wait()), "base/out-of-memory") << place;
+    EXPECT_EQ(saving->phase(), "failed") << place;
+  }
 }
 
 TEST_P(AsyncSaves, EndWithAnErrorWhenTheirDirectoryGoesAway) {
