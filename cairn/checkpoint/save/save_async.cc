@@ -24,7 +24,7 @@ struct SaveHandle::State {
   Promise<SaveReport> promise = {};
   Future<SaveReport> result = promise.future();
   HomeProcess home = {};
-  std::atomic<bool> over = false;
+  std::atomic<bool> over = false;  // after all else: nobody hears of the end before
   /// The error was, or nobody wants to hear it.
   const std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
 
@@ -54,6 +54,7 @@ struct SaveHandle::State {
     }
     promise.set(std::move(how));
     over = true;
+    over.notify_all();
   }
 
   // In a child its mutexes may be locked for ever.
@@ -97,7 +98,7 @@ SaveProgress SaveHandle::progress() const {
   return {state_->done, state_->total, rate};
 }
 
-bool SaveHandle::done() const { return state_->is_parents() || state_->result.done(); }
+bool SaveHandle::done() const { return state_->is_parents() || state_->over; }
 
 Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
   if (state_->is_parents()) return state_->not_ours();
@@ -112,7 +113,9 @@ Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
 bool SaveHandle::wait_for_end(Deadline deadline) const {
   if (state_->is_parents()) return true;
   state_->result.wait(deadline).ignore_error("asked for by whoever wants it");
-  return state_->result.done();
+  if (!state_->result.done()) return false;
+  state_->over.wait(false);  // a fork after this return finds it over
+  return true;
 }
 
 void SaveHandle::forget() const { *state_->heard = true; }
