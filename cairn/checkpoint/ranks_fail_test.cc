@@ -32,7 +32,7 @@ std::vector<Result<SaveReport>> save_by_ranks(int ranks, const std::string& path
     Runtime runtime({.threads = 1,
                      .file_system = rank == 0 ? of_rank_zero : nullptr,
                      .coordinator = &coordinator});
-    return save_tree(tree(rank), path, {}, runtime, "model");
+    return save_tree(tree(rank), path, {.overwrite = true}, runtime, "model");
   });
 }
 
@@ -125,12 +125,28 @@ TEST_F(RanksFail, TogetherWhenOneHasNoMemoryOfItsPart) {
   }
 }
 
+TEST_F(RanksFail, TogetherOverATreeWithOtherLeavesUnlessRankZeroOverwrites) {
+  const Tree other = Tree::dict({{"new", Value(Integer(1))}});
+  const auto save = [&](int overwriting) {
+    return testing::by_rank(4, [&](coord::Coordinator& coordinator) {
+      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+      const SaveOptions options{.overwrite = coordinator.rank() == overwriting};
+      return save_tree(other, path_, options, runtime, "model");
+    });
+  };
+  const auto refused = save(1);
+  expect_failure(refused, "only the new one has new");
+  EXPECT_EQ(testing::reason(refused[3]), "save/other-tree");
+  for (const auto& report : save(0)) must(report);
+  for (const auto& report : save(-1)) must(report);
+}
+
 TEST_F(RanksFail, TogetherWhenTheyMeanOtherPlaces) {
   std::vector<std::string> texts(2);
   testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
     Runtime runtime({.threads = 1, .coordinator = &coordinator});
     const std::string place = coordinator.rank() == 0 ? path_ : dir_ / "elsewhere";
-    const auto saved = save_tree(Tree::dict({}), place, {}, runtime, "model");
+    const auto saved = save_tree(Tree::dict({}), place, {.overwrite = true}, runtime, "model");
     texts[static_cast<std::size_t>(coordinator.rank())] =
         saved ? "saved" : saved.error().to_string();
   });

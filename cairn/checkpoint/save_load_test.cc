@@ -105,7 +105,7 @@ TEST_P(RoundTrip, SlicesEqualSlicesOfTheWhole) {
 TEST_P(RoundTrip, SavingAPrefixAgainReplacesItAndLeavesTheOthers) {
   Runtime runtime;
   TempDir dir;
-  const SaveOptions save{.layout = GetParam()};
+  const SaveOptions save{.layout = GetParam(), .overwrite = true};
   const Tree first = array_tree(DType::kFloat32, {4}, 1);
   const Tree second = Tree::dict({{"v", array_tree(DType::kInt32, {3}, 2)}});
   ASSERT_TRUE(save_checkpoint({{"model", first}, {"tx", second}}, dir / "c", save, runtime));

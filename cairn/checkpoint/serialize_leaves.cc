@@ -6,6 +6,7 @@ namespace cairn::inline checkpoint {
 Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
                                          const SerializeOptions& options, Runtime& runtime) {
   SaveOptions save;
+  save.overwrite = true;
   save.write_index = options.write_index;
   CAIRN_TRY_ASSIGN(auto report, save_tree(tree, directory, save, runtime, options.prefix));
   if (options.commit_callback) options.commit_callback();

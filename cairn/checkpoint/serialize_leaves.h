@@ -19,7 +19,7 @@ struct SerializeOptions {
   bool write_index = true;
 };
 
-/// Errors of save_checkpoint().
+/// What is there is replaced, whatever leaves it has. Errors of save_checkpoint().
 Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
                                          const SerializeOptions& options, Runtime& runtime);
 

@@ -44,6 +44,13 @@ TEST_F(SerializeLeaves, GoesThereAndBack) {
             "load/prefix-missing");
 }
 
+TEST_F(SerializeLeaves, ReplacesWhateverIsThere) {
+  const Tree other = Tree::dict({{"other", Value(true)}});
+  for (const Tree& saved : {other, tree()})
+    must(tree_serialize_leaves(dir_ / "c", saved, {.prefix = "p"}, runtime_));
+  EXPECT_EQ(testing::difference(must(load(dir_ / "c", {}, runtime_)).tree, tree()), "");
+}
+
 TEST_F(SerializeLeaves, LeavesTheIndexOutIfAsked) {
   must(tree_serialize_leaves(dir_ / "c", tree(), {.prefix = "p", .write_index = false}, runtime_));
   EXPECT_FALSE(has_index());

@@ -62,6 +62,7 @@ struct ConvertArgs {
   std::string chunk_size = {};
   std::optional<std::string> prefix = {};
   bool sha256 = false;
+  bool overwrite = false;
 };
 struct GcArgs {
   std::string path;

@@ -36,6 +36,7 @@ Result<SaveOptions> save_options(const ConvertArgs& args, const Checkpoint& from
     CAIRN_TRY_ASSIGN(options.chunk_bytes, parse_bytes(args.chunk_size));
   }
   options.enable_validation = args.sha256;
+  options.overwrite = args.overwrite;
   return options;
 }
 

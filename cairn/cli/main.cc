@@ -164,6 +164,7 @@ void add_convert(CLI::App& app, Common& common, Action& action) {
   verb->add_option("--shard-size", args->shard_size, "safetensors: largest part, such as 5GiB");
   verb->add_option("--chunk-size", args->chunk_size, "zarr2: largest chunk, such as 64MiB");
   verb->add_flag("--sha256", args->sha256, "store a SHA-256 of each array as well");
+  verb->add_flag("--overwrite", args->overwrite, "replace a tree with other leaves that is at TO");
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, convert_command);
 }

@@ -49,6 +49,7 @@ SaveOptions save_options(const AsyncManagerOptions& manager, const SaveTreeOptio
   save.run_id = options.run_id;
   save.metadata = options.metadata;
   save.extras = options.extras;
+  save.overwrite = true;
   save.write_index = options.write_index;
   save.mark = options.mark;
   save.guard = options.guard;

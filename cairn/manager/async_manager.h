@@ -111,7 +111,8 @@ class AsyncCheckpointManager {
   bool is_enabled() const { return options().enable.value_or(true); }
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
 
-  /// Returns as save_async() does. A prefix that is there is replaced whole.
+  /// Returns as save_async() does. A prefix that is there is replaced whole, whatever leaves it
+  /// has: SaveOptions::overwrite is set, unless `options.adjust` resets it.
   Result<SaveHandle> save_tree(const Tree& tree, const std::string& path,
                                const SaveTreeOptions& options = {});
   /// The same under its other name.

@@ -93,6 +93,16 @@ TEST_F(Manager, SavesTheLayoutThatIsAskedFor) {
   EXPECT_EQ(must(open_checkpoint(dir_ / "s", *make().runtime())).kind, "cairn safetensors");
 }
 
+TEST_F(Manager, ReplacesATreeWithOtherLeavesUnlessItIsTold) {
+  auto manager = make();
+  must(must(manager.save(Tree::dict({{"old", Value(true)}}), path_)).wait());
+  must(must(manager.save(tree_of(1), path_)).wait());
+  EXPECT_EQ(difference(tree_of(1), must(manager.load(path_)).tree), "");
+  const SaveTreeOptions careful{.adjust = [](SaveOptions& save) { save.overwrite = false; }};
+  const auto refused = must(manager.save(Tree::dict({{"old", Value(true)}}), path_, careful));
+  EXPECT_EQ(testing::reason(refused.wait()), "save/other-tree");
+}
+
 TEST_F(Manager, WritesNothingWhenItIsSwitchedOff) {
   auto manager = make({.enable = false});
   EXPECT_TRUE(must(manager.save_tree(tree_of(1), path_)).wait());

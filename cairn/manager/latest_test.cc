@@ -37,6 +37,7 @@ void save(storage::FileSystem& disk, int step, int seed) {
   Runtime runtime({.threads = 1, .file_system = &disk});
   SaveOptions options;
   options.step = step;
+  options.overwrite = true;
   options.chunk_bytes = 32;
   Mark mark = make_mark(step, false, system_clock().wall());
   mark.extra = Json(Json::Object{{"seed", seed}});

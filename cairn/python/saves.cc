@@ -32,6 +32,7 @@ struct SaveCall {
   std::string extras;
   std::optional<std::uint64_t> chunk_bytes;
   std::optional<std::uint64_t> shard_size;
+  bool overwrite = false;
   bool write_index = true;
   nb::object committed;
   std::optional<double> timeout = {};
@@ -60,6 +61,7 @@ SaveOptions options_of(const SaveCall& call) {
   options.extras = json_of(call.extras);
   if (call.chunk_bytes) options.chunk_bytes = *call.chunk_bytes;
   if (call.shard_size) options.shard_size = *call.shard_size;
+  options.overwrite = call.overwrite;
   options.write_index = call.write_index;
   if (call.timeout) options.timeout = span_of(*call.timeout);
   options.progress = progress_of(call.progress);
@@ -160,17 +162,17 @@ void bind_saves(nb::module_& module) {
       [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,
          bool validate, std::optional<std::int64_t> step, std::string metadata, std::string extras,
          std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
-         bool write_index, nb::object committed, std::optional<double> timeout, nb::object progress,
-         bool waited_for) {
+         bool overwrite, bool write_index, nb::object committed, std::optional<double> timeout,
+         nb::object progress, bool waited_for) {
         return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
                            std::move(dtype), validate, step, std::move(metadata), std::move(extras),
-                           chunk_bytes, shard_size, write_index, std::move(committed), timeout,
-                           std::move(progress), waited_for});
+                           chunk_bytes, shard_size, overwrite, write_index, std::move(committed),
+                           timeout, std::move(progress), waited_for});
       },
       nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
       nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
       nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
-      nb::arg("write_index") = true, nb::arg("committed") = nb::none(),
+      nb::arg("overwrite"), nb::arg("write_index") = true, nb::arg("committed") = nb::none(),
       nb::arg("timeout") = nb::none(), nb::arg("progress").none(), nb::arg("waited_for") = false);
 }
 

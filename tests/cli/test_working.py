@@ -192,6 +192,36 @@ def test_convert_refuses_what_it_cannot_do_before_it_writes(cairn, originals, tm
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["out", "out.safetensors"])
+def test_convert_replaces_a_tree_with_other_leaves_when_told_to(cairn, tmp_path, name):
+    for source, key in (("one", "old"), ("two", "new")):
+        save_file({key: np.ones(3), "both": np.ones(2)}, tmp_path / f"{source}.safetensors")
+    out = tmp_path / name
+    for _ in range(2):
+        cairn("convert", tmp_path / "one.safetensors", out)
+    before = cairn("show", out, "--json").document
+    done = cairn("convert", tmp_path / "two.safetensors", out, status=3)
+    assert "[save/other-tree]" in done.error and str(out) in done.error
+    assert "only the old one has old; only the new one has new" in done.error
+    assert "--overwrite" in done.error
+    assert cairn("show", out, "--json").document == before
+    cairn("convert", tmp_path / "two.safetensors", out, "--overwrite")
+    leaves = cairn("show", out, "--json").document["leaves"]
+    assert [leaf["key"] for leaf in leaves] == ["both", "new"]
+
+
+def test_convert_leaves_a_file_that_is_none_of_ours(cairn, tmp_path):
+    save_file({"a": np.ones(3)}, tmp_path / "m.safetensors")
+    out = tmp_path / "out.safetensors"
+    np.savez(tmp_path / "z.npz", a=np.ones(3))
+    shutil.move(tmp_path / "z.npz", out)
+    error = cairn("convert", tmp_path / "m.safetensors", out, status=3).error
+    assert "a zip archive, as torch.save() and numpy.savez() write it" in error
+    assert "[save/other-tree]" in error and "a" in np.load(out)
+    cairn("convert", tmp_path / "m.safetensors", out, "--overwrite")
+    assert list(load_file(out)) == ["a"]
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
     """300 MB in three arrays."""

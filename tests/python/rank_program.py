@@ -80,7 +80,7 @@ class Rank:
             tree["wrong"] = {"object": object(), "set": {1}}[wrong]
         progress = (lambda done, total: os.kill(os.getpid(), signal.SIGKILL)) if die else None
         return cairn.save(tree, path, step=step, timeout=seconds, layout=layout,
-                          progress=progress)["arrays"]
+                          progress=progress, overwrite=True)["arrays"]
 
     def load(self, path, step, seconds=LONG):
         import cairn

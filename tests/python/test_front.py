@@ -347,7 +347,7 @@ def test_a_forked_child_saves_too(tmp_path):
                "warnings.simplefilter('ignore')  # Python 3.12 warns of any fork with threads\n"
                "child = os.fork()\n"
                "if child == 0:\n"
-               "    cairn.save({'w': big[:7]}, sys.argv[1])\n"
+               "    cairn.save({'w': big[:7]}, sys.argv[1], overwrite=True)\n"
                "    os._exit(0)\n"
                "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))", tmp_path / "c")
     assert (done.returncode, done.stderr) == (0, "")

@@ -120,12 +120,13 @@ def test_the_reference_loads_sharded_arrays_by_its_rules(tmp_path, mesh):
 def test_it_comes_and_goes_with_its_prefix(tmp_path, mesh):
     file = tmp_path / "m_structure.json"
     cairn.save({"w": jnp.ones(2)}, tmp_path, prefix="m")
-    cairn.save([jnp.ones(3)], tmp_path, prefix="m")
+    cairn.save([jnp.ones(3)], tmp_path, prefix="m", overwrite=True)
     same(Reference().load_pytree(str(tmp_path), mesh, prefix="m")[0], [jnp.ones(3)])
     assert json.loads(file.read_text())["leaf_keys_full"] == ["m.0"]
     assert json.loads((tmp_path / "cairn.json").read_text())["prefixes"]["m"]["entries"] == [
         "m", "m_structure.json"]
-    cairn.save([jnp.ones(3), Unregistered(0.1)], tmp_path, prefix="m")  # JAX cannot describe it
+    # JAX cannot describe it.
+    cairn.save([jnp.ones(3), Unregistered(0.1)], tmp_path, prefix="m", overwrite=True)
     assert not file.exists()
     cairn.save({"w": jnp.ones(2)}, tmp_path, prefix="n", layout="safetensors")
     cairn.save({"w": jnp.ones(2)}, tmp_path)
@@ -135,7 +136,7 @@ def test_it_comes_and_goes_with_its_prefix(tmp_path, mesh):
 def test_that_of_the_reference_goes_when_its_prefix_is_replaced(tmp_path):
     Reference().save_pytree({"w": jnp.ones(2)}, str(tmp_path), prefix="m")
     (tmp_path / "other_structure.json").write_text("mine")
-    cairn.save([Unregistered(0.1), np.ones(2)], tmp_path, prefix="m")
+    cairn.save([Unregistered(0.1), np.ones(2)], tmp_path, prefix="m", overwrite=True)
     assert [path.name for path in tmp_path.glob("*_structure.json")] == ["other_structure.json"]
     with pytest.raises(cairn.AlreadyExistsError, match="other_structure.json"):
         cairn.save({"w": jnp.ones(2)}, tmp_path, prefix="other")

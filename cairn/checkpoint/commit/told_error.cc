@@ -17,22 +17,12 @@ std::optional<Code> code_from_name(std::string_view name) {
 }
 
 /// Reasons that keep their name on the way: those that callers of a job match on.
-constexpr const char* kKnownReasons[] = {"ranks/late",
-                                         "ranks/died",
-                                         "ranks/gone",
-                                         "ranks/failed",
-                                         "save/ranks-disagree",
-                                         "load/ranks-disagree",
-                                         "reshard/ranks-disagree",
-                                         "storage/no-space",
-                                         "load/checksum",
-                                         "load/key-missing",
-                                         "load/missing-array",
-                                         "load/prefix-missing",
-                                         "load/shape-mismatch",
-                                         "load/dtype-mismatch",
-                                         "run/owned",
-                                         "run/taken-over"};
+constexpr const char* kKnownReasons[] = {
+    "ranks/late",          "ranks/died",          "ranks/gone",          "ranks/failed",
+    "save/ranks-disagree", "save/other-tree",     "load/ranks-disagree", "reshard/ranks-disagree",
+    "storage/no-space",    "load/checksum",       "load/key-missing",    "load/missing-array",
+    "load/prefix-missing", "load/shape-mismatch", "load/dtype-mismatch", "run/owned",
+    "run/taken-over"};
 
 /// What is told of an error that lists very much.
 constexpr std::size_t kLongestMessage = 8 * 1024;

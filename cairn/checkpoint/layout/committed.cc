@@ -46,10 +46,12 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
   return {key.substr(0, slash), key.substr(slash)};
 }
 
+}  // namespace
+
 /// A zarr2 prefix is one directory: it is opened once and read relative to that, so that a rename
 /// meanwhile changes nothing. Other entries are located one by one.
-Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
-                                 const RecordPrefix& recorded, Runtime& runtime) {
+Result<OpenedPrefix> open_recorded(const Place& place, const Snapshot& snapshot,
+                                   const RecordPrefix& recorded, Runtime& runtime) {
   OpenedPrefix prefix;
   prefix.name = recorded.name;
   const std::string directory = prefix_directory(recorded.name);
@@ -82,6 +84,8 @@ Result<OpenedPrefix> open_prefix(const Place& place, const Snapshot& snapshot,
   }
   return prefix;
 }
+
+namespace {
 
 /// Is the array at this place still the one that the manifest speaks of, as far as can be seen
 /// without reading it?
@@ -187,7 +191,7 @@ Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& ru
   checkpoint.mark = snapshot.mark;
   std::vector<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
-    CAIRN_TRY_ASSIGN(auto prefix, open_prefix(place, snapshot, recorded, runtime).in([&] {
+    CAIRN_TRY_ASSIGN(auto prefix, open_recorded(place, snapshot, recorded, runtime).in([&] {
       return fmt::format("prefix '{}'", recorded.name);
     }));
     checkpoint.kind = "cairn " + prefix.manifest.layout;

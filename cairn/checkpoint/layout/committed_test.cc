@@ -118,7 +118,7 @@ TEST_P(Index, OfASaveThatIsNotFinishedIsNotTakenForAClients) {
     testing::ManualClock clock;
     Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
     return save_tree(Tree::dict({{key, testing::random_array(random, DType::kInt8, {3})}}),
-                     "/run/c", {}, runtime, GetParam());
+                     "/run/c", {.overwrite = true}, runtime, GetParam());
   };
   const auto expect_no_client = [&](storage::FileSystem& fs, std::size_t n) {
     Runtime runtime({.threads = 1, .file_system = &fs});

@@ -169,6 +169,13 @@ Result<std::optional<EformerIndex>> read_index(const Place& place) {
   return std::optional(std::move(index));
 }
 
+KeyPath path_of_directory(std::string_view directory, std::string_view below) {
+  const bool inside = !below.empty() && directory.starts_with(below) &&
+                      (directory.size() == below.size() || directory[below.size()] == '/');
+  const std::size_t skip = inside ? std::min(directory.size(), below.size() + 1) : 0;
+  return KeyPath(split_path(directory.substr(skip)));
+}
+
 Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
                                       const std::string& below,
                                       std::vector<std::string> directories, Runtime& runtime) {
@@ -184,10 +191,7 @@ Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
         CAIRN_TRY_ASSIGN(array.stored, format::open_array(*prefix.store, directory).in([&] {
           return "array " + directory;
         }));
-        const bool inside = directory == below || directory.starts_with(below + "/");
-        const std::size_t skip =
-            below.empty() || !inside ? 0 : std::min(directory.size(), below.size() + 1);
-        array.path = KeyPath(split_path(std::string_view(directory).substr(skip)));
+        array.path = path_of_directory(directory, below);
         return {};
       }));
   prefix.names = std::move(directories);

@@ -47,6 +47,19 @@ bool has_leaf_above_another(std::vector<KeyPath> paths) {
 
 }  // namespace
 
+Result<Place> place_of(const Uri& uri, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(
+      std::shared_ptr<storage::Store> store,
+      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = false}));
+  Place place{uri.to_string(), std::nullopt, store, {}};
+  if (auto local = uri.local()) place.directory = *std::move(local);
+  CAIRN_TRY_ASSIGN(const auto entries, store->list("", false));
+  for (const storage::ListEntry& entry : entries) {
+    if (!entry.directory) place.files.push_back(entry.key);
+  }
+  return place;
+}
+
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
   for (const Opener open : kLayouts) {
     CAIRN_TRY_ASSIGN(auto found, open(place, runtime));
@@ -151,15 +164,7 @@ Result<Checkpoint> open_file(const Uri& uri, Runtime& runtime) {
 }
 
 Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(
-      std::shared_ptr<storage::Store> store,
-      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = false}));
-  Place place{uri.to_string(), std::nullopt, store, {}};
-  if (auto local = uri.local()) place.directory = *std::move(local);
-  CAIRN_TRY_ASSIGN(const auto entries, store->list("", false));
-  for (const storage::ListEntry& entry : entries) {
-    if (!entry.directory) place.files.push_back(entry.key);
-  }
+  CAIRN_TRY_ASSIGN(const Place place, place_of(uri, runtime));
   return open_layout(place, runtime);
 }
 

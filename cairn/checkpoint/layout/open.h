@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cairn/base/uri.h"
@@ -12,6 +13,8 @@
 #include "cairn/checkpoint/layout/eformer_index.h"
 
 namespace cairn::inline checkpoint {
+
+struct Snapshot;
 
 /// A directory (or bucket folder) that is being opened.
 struct Place {
@@ -21,9 +24,16 @@ struct Place {
   std::vector<std::string> files;         ///< names directly in it, sorted
 };
 
+/// A directory, or a bucket's folder, and what lies directly in it.
+Result<Place> place_of(const Uri& uri, Runtime& runtime);
+
 /// Asks each layout; the first that answers wins. `failed_precondition`
 /// (checkpoint/not-a-checkpoint), or what strangers.h recognises.
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime);
+
+/// One prefix of a record of ours, as its manifest says it is. Errors of reading the manifest.
+Result<OpenedPrefix> open_recorded(const Place& place, const Snapshot& snapshot,
+                                   const RecordPrefix& recorded, Runtime& runtime);
 
 /// The rows. Each returns nothing if the directory is not its own.
 Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& runtime);
@@ -42,6 +52,9 @@ Result<std::vector<OpenedPrefix>> open_indexed(const Place& place, const Eformer
 Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
                                       const std::string& below,
                                       std::vector<std::string> directories, Runtime& runtime);
+
+/// The key path of an array of another system: its directory, without `below` if it lies there.
+KeyPath path_of_directory(std::string_view directory, std::string_view below);
 
 /// One safetensors file: with the manifest inside it, or as foreign.
 Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,

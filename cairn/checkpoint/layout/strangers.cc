@@ -32,7 +32,7 @@ constexpr auto kFiles = std::to_array<FileKind>({
     {"\x80\5"sv, "stranger/pickle", "a pickle"},
     {"\x89HDF\r\n"sv, "stranger/hdf5", "an HDF5 file, as Keras and h5py write it"},
     {"GGUF"sv, "stranger/gguf", "a GGUF file, as llama.cpp reads it"},
-    {"\x1f\x8b"sv, "stranger/gzip", "a gzip file: unpack it first"},
+    {"\x1f\x8b"sv, "stranger/gzip", "a gzip file, to be unpacked first"},
 });
 
 struct DirectoryKind {
@@ -65,19 +65,30 @@ bool is_msgpack(std::string_view bytes) {
   return map > 0x80 && map < 0x90 && key > 0xa0 && key < 0xc0;
 }
 
+constexpr FileKind kMsgpack = {"", "stranger/msgpack", "a msgpack file, as flax writes it"};
+
+const FileKind* find_kind(storage::Store& store, const std::string& name) {
+  const auto object = store.open(name);
+  std::array<std::byte, kFirstBytes> first{};
+  if (!object || !(*object)->read_at(0, first)) return nullptr;
+  const std::string_view bytes = as_text(first);
+  if (bytes.back() == '{') return nullptr;  // the header of safetensors begins here
+  const auto row = std::ranges::find_if(
+      kFiles, [&](const FileKind& kind) { return bytes.starts_with(kind.begins); });
+  if (row != kFiles.end()) return &*row;
+  return is_msgpack(bytes) ? &kMsgpack : nullptr;
+}
+
 }  // namespace
 
 std::optional<Error> recognise_file(storage::Store& store, const std::string& name) {
-  const auto object = store.open(name);
-  std::array<std::byte, kFirstBytes> first{};
-  if (!object || !(*object)->read_at(0, first)) return std::nullopt;
-  const std::string_view bytes = as_text(first);
-  if (bytes.back() == '{') return std::nullopt;  // the header of safetensors begins here
-  const auto row = std::ranges::find_if(
-      kFiles, [&](const FileKind& kind) { return bytes.starts_with(kind.begins); });
-  if (row != kFiles.end()) return refusal(row->reason, row->what);
-  if (is_msgpack(bytes)) return refusal("stranger/msgpack", "a msgpack file, as flax writes it");
-  return std::nullopt;
+  const FileKind* kind = find_kind(store, name);
+  return kind != nullptr ? std::optional(refusal(kind->reason, kind->what)) : std::nullopt;
+}
+
+std::optional<std::string_view> kind_of_file(storage::Store& store, const std::string& name) {
+  const FileKind* kind = find_kind(store, name);
+  return kind != nullptr ? std::optional<std::string_view>(kind->what) : std::nullopt;
 }
 
 std::optional<Error> recognise_directory(const std::vector<std::string>& files) {

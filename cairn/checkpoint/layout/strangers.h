@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cairn/base/error.h"
@@ -16,6 +17,9 @@ namespace cairn::inline checkpoint {
 /// `unimplemented` (stranger/zip, stranger/npy, stranger/pickle, stranger/hdf5, stranger/gguf,
 /// stranger/gzip, stranger/msgpack), or nothing: it may be a safetensors file, or cannot be read.
 std::optional<Error> recognise_file(storage::Store& store, const std::string& name);
+
+/// What recognise_file() would name, in words: "a NumPy .npy file". Nothing likewise.
+std::optional<std::string_view> kind_of_file(storage::Store& store, const std::string& name);
 
 /// By the names that lie directly in a directory. `unimplemented` (stranger/orbax, stranger/ocdbt,
 /// stranger/torch-dcp, stranger/zarr3, stranger/pytorch-bin).

@@ -41,8 +41,14 @@ struct SaveOptions {
   std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
   std::optional<std::int64_t> step = {};
   std::string run_id = {};
-  Json metadata = {};       ///< the user's; an object, or null
-  Json extras = {};         ///< the user's; an object, or null
+  Json metadata = {};  ///< the user's; an object, or null
+  Json extras = {};    ///< the user's; an object, or null
+  /// Replace a tree that has other leaves. Without it, a save over a tree with other leaves
+  /// (another set of key paths) is refused with `already_exists` (save/other-tree); nothing is
+  /// touched. A tree with the same leaves is always replaced, whatever their shapes, types and
+  /// values; what another system stored is compared by its arrays alone. With several ranks, rank
+  /// 0's alone.
+  bool overwrite = false;
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
   /// Prefixes and the texts of their `<prefix>_structure.json`, by which the reference system loads
   /// a tree with its containers; they come and go with the prefix. zarr2 with an index alone; rank
@@ -80,10 +86,10 @@ struct SaveReport {
 /// One tree and the name it gets in the checkpoint; "" is the tree without a prefix.
 using NamedTree = std::pair<std::string, Tree>;
 
-/// Blocks until the checkpoint is durable and visible. A prefix that is there is replaced whole,
-/// others and foreign files stay. A path that ends in ".safetensors" is one bare file and takes one
-/// tree
-/// (`invalid_argument`, save/one-tree).
+/// Blocks until the checkpoint is durable and visible. A prefix that is there is replaced whole if
+/// it has the same leaves, or if options.overwrite is set; others and foreign files stay. A path
+/// that ends in ".safetensors" is one bare file and takes one tree (`invalid_argument`,
+/// save/one-tree); what is no safetensors file is replaced with options.overwrite alone.
 /// An error means that nothing visible changed. It names the leaf and the path.
 ///
 /// With a coordinator every rank makes the same call with its own memory of the same trees: each

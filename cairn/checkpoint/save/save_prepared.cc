@@ -13,6 +13,7 @@
 #include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/layout/eformer_structure_writer.h"
 #include "cairn/checkpoint/save/divide_work.h"
+#include "cairn/checkpoint/save/replaced_tree.h"
 #include "cairn/storage/open.h"
 
 namespace cairn::inline checkpoint {
@@ -128,6 +129,7 @@ class DirectorySave final : public SaveSteps {
     CAIRN_TRY(sync_path(runtime_.file_system(), made_.changed));
     CAIRN_TRY_ASSIGN(attempt_, Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
                                               attempt_options(trees_, options_, 1)));
+    if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(trees_, path_, runtime_));
     show_phases();
     enter("writing");
     CAIRN_TRY(open_writers(writers_, {.data = &attempt_->data()}));
@@ -199,6 +201,7 @@ class BareSave final : public SaveSteps {
   const Writers& writers() const override { return writers_; }
 
   Result<SaveReport> complete(const Write& write) override {
+    if (!options_.overwrite) CAIRN_TRY(check_replaced_file(trees_.front(), uri_, runtime_));
     CAIRN_TRY(open_writers(writers_, {.data = store_.get()}));
     enter(options_, "writing");
     CAIRN_TRY(write(options_.progress));

@@ -14,6 +14,7 @@
 #include "cairn/checkpoint/commit/told_error.h"
 #include "cairn/checkpoint/save/divide_work.h"
 #include "cairn/checkpoint/save/leaf_lists.h"
+#include "cairn/checkpoint/save/replaced_tree.h"
 #include "cairn/checkpoint/save/tree_fingerprint.h"
 
 namespace cairn::inline checkpoint {
@@ -144,9 +145,11 @@ class JointSave final : public SaveSteps {
 
   Result<Opening> found(const std::optional<TreeFingerprint>& mine) {
     if (!trees_) return trees_.error();
-    CAIRN_TRY_ASSIGN(attempt_,
+    CAIRN_TRY_ASSIGN(auto attempt,
                      Attempt::begin(runtime_.file_system(), runtime_.clock(), directory_,
                                     attempt_options(*trees_, options_, runtime_.ranks())));
+    if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(*trees_, directory_, runtime_));
+    attempt_ = std::move(attempt);
     return Opening{attempt_->id(), directory_, mine->to_json()};
   }
 

@@ -93,9 +93,10 @@ class Opened:
 
 def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, layout: str, compress: bool,
                dtype: Any, validate: bool, step: int | None, metadata: str, extras: str,
-               chunk_bytes: int | None, shard_size: int | None, write_index: bool = True,
-               committed: Callable[[], object] | None = None, timeout: float | None = None,
-               progress: _Progress, waited_for: bool = False) -> SaveHandle: ...
+               chunk_bytes: int | None, shard_size: int | None, overwrite: bool,
+               write_index: bool = True, committed: Callable[[], object] | None = None,
+               timeout: float | None = None, progress: _Progress,
+               waited_for: bool = False) -> SaveHandle: ...
 
 class LoadRequest:
     """What is to be loaded, and where to. `choose` gets the name of the tree, its layout and

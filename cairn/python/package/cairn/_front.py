@@ -31,7 +31,7 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
                step: int | None = None, metadata: Mapping[str, Any] | None = None,
                extras: Mapping[str, Any] | None = None, chunk_bytes: Bytes | None = None,
                shard_size: Bytes | None = None, timeout: float | None = None,
-               progress: Progress = None) -> _core.SaveHandle:
+               progress: Progress = None, overwrite: bool = False) -> _core.SaveHandle:
     """Begins to save a tree and returns when its arrays may be changed again.
 
     What is in the arrays at the call is what is saved. The handle has `wait()`, `done()`, `phase`
@@ -43,7 +43,8 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         tree: dicts, lists, tuples, named tuples, dataclasses and whatever JAX takes for a tree, of
             arrays and plain values.
         path: a directory, which may be there and keeps what is not replaced, or a file that ends in
-            ".safetensors".
+            ".safetensors". The tree that is there, of the same prefix, is replaced if it has the
+            same key paths; otherwise see `overwrite`.
         prefix: the name of the tree among others in one checkpoint.
         layout: "zarr2", which JAX, TensorStore and zarr read, or "safetensors".
         compress: whether chunks are compressed (zarr2 alone).
@@ -56,6 +57,12 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         timeout: with several processes, the seconds after which whoever is late fails the save on
             all of them, by name; half an hour if it is not given.
         progress: True draws a bar; a function gets the bytes done and in all.
+        overwrite: also replaces a tree with other key paths, and at a path that ends in
+            ".safetensors" a file that is something else.
+
+    Raises:
+        FileExistsError: a tree with other key paths is there, and `overwrite` is not set. Nothing
+            has changed.
 
     Example:
         >>> import numpy as np, tempfile
@@ -68,7 +75,7 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
     return _begin(tree, path, prefix=prefix, layout=layout, compress=compress, dtype=dtype,
                   validate=validate, step=step, metadata=metadata, extras=extras,
                   chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
-                  progress=progress)
+                  progress=progress, overwrite=overwrite)
 
 
 def _begin(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
@@ -76,12 +83,14 @@ def _begin(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2"
            step: int | None = None, metadata: Mapping[str, Any] | None = None,
            extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
            shard_size: int | None = None, timeout: float | None = None,
-           progress: Progress = None, waited_for: bool = False) -> _core.SaveHandle:
+           progress: Progress = None, overwrite: bool = False,
+           waited_for: bool = False) -> _core.SaveHandle:
     state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
     return _core.begin_save([(prefix, state)], path_text(path), layout=layout, compress=compress,
                             dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
                             chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
-                            progress=progress_sink(progress, "saving"), waited_for=waited_for)
+                            overwrite=overwrite, progress=progress_sink(progress, "saving"),
+                            waited_for=waited_for)
 
 
 def _taking(begin: Callable[Options, object]) -> Callable[

@@ -269,7 +269,7 @@ def _write(state: Mapping[str, Any], path: str, metadata: Mapping[str, str] | No
     _core.begin_save([("", tree)], path, layout="safetensors",
                      compress=False, dtype=None, validate=False, step=None,
                      metadata=json.dumps(metadata or {}), extras="", chunk_bytes=None,
-                     shard_size=None, progress=None, waited_for=True).wait()
+                     shard_size=None, overwrite=True, progress=None, waited_for=True).wait()
 
 
 def _write_parts(state: Mapping[str, Any], base: str, metadata: Mapping[str, str] | None,
