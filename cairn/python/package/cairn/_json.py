@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users give with their trees, as JSON."""
+"""What users give with their trees, as JSON, and files of checkpoints that are JSON."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+from cairn import _core
+from cairn._errors import error_of
+
+_LIMIT = 1 << 28  # bytes
 
 
 def dump(value: Any, *, allow_nan: bool = False) -> str:
@@ -15,6 +20,31 @@ def dump(value: Any, *, allow_nan: bool = False) -> str:
         '{"loss": 0.5, "best": 3, "done": true}'
     """
     return json.dumps(value, allow_nan=allow_nan, default=_number)
+
+
+def read_object(path: str) -> dict[str, Any]:
+    """What a file of a checkpoint says. Whatever lies there, its errors are the library's."""
+    return parse_object(_core.read_file(path, _LIMIT), path)
+
+
+def parse_object(text: bytes | str, path: str) -> dict[str, Any]:
+    """The same of a text from the file."""
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise error_of("corrupt", "python/bad-json", path,
+                       f"{path} is not JSON: {error}") from None
+    return object_of(found, path)
+
+
+def object_of(value: Any, path: str) -> dict[str, Any]:
+    """The value from the file, which is an object or null."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return value
+    raise error_of("corrupt", "python/bad-json", path,
+                   f"{path} has a {type(value).__qualname__} where a JSON object belongs")
 
 
 def _number(thing: Any) -> Any:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from cairn import _core
-from cairn._json import dump
+from cairn._json import dump, object_of, read_object
 from cairn._log import logger
 
 VERSION = f"cairn {_core.__version__}"
@@ -90,12 +90,12 @@ def reference_extras(folder: str, prefix: str) -> dict[str, Any]:
     """The extras of a tree that the reference system saved; {} if it has none, or is ours."""
     if os.path.exists(os.path.join(folder, "cairn.json")):
         return {}
-    return dict(_read(folder, f"{prefix}_structure.json").get("extras") or {})
+    name = f"{prefix}_structure.json"
+    return object_of(_read(folder, name).get("extras"), os.path.join(folder, name))
 
 
 def _read(folder: str, name: str) -> dict[str, Any]:
     try:
-        with open(os.path.join(folder, name), encoding="utf-8") as file:
-            return dict(json.load(file))
+        return read_object(os.path.join(folder, name))
     except (FileNotFoundError, NotADirectoryError):
         return {}

@@ -18,7 +18,8 @@ import numpy as np
 
 from cairn import _core
 from cairn._dtypes import numpy_dtype
-from cairn._errors import error_of
+from cairn._errors import Error, error_of
+from cairn._json import object_of, parse_object, read_object
 from cairn._log import logger
 from cairn._placements import leaves_of
 from cairn.serialization._dicts import by_text, flatten_dict, put, unflatten_dict
@@ -309,9 +310,8 @@ def _free_names(base: str, count: int) -> list[str]:
 def _parts_named_by(index: str) -> set[str]:
     """Files beside an index that it names; none if there is no index, or nobody can read it."""
     try:
-        with open(index, encoding="utf-8") as file:
-            names = {str(name) for name in json.load(file)["weight_map"].values()}
-    except (OSError, AttributeError, KeyError, TypeError, ValueError):
+        names = {str(name) for name in read_object(index)["weight_map"].values()}
+    except (OSError, Error, AttributeError, KeyError, TypeError, ValueError):
         return set()
     folder = os.path.dirname(index)
     return {os.path.join(folder, name) for name in names
@@ -344,15 +344,13 @@ def _sync_folder(path: str) -> None:
 def metadata_of(path: str) -> dict[str, Any]:
     """The user's, of an index or of a file."""
     if path.endswith(".json"):
-        with open(path, encoding="utf-8") as file:
-            return dict(json.load(file).get("metadata") or {})
-    with open(path, "rb") as raw:
-        size = int.from_bytes(raw.read(8), "little")
-        header = json.loads(raw.read(min(size, _MAX_HEADER)))
-    found = dict(header.get("__metadata__") or {})
+        return object_of(read_object(path).get("metadata"), path)
+    size = int.from_bytes(_core.read_start(path, 8), "little")
+    header = parse_object(_core.read_start(path, 8 + min(size, _MAX_HEADER))[8:], path)
+    found = object_of(header.get("__metadata__"), path)
     if "cairn" not in found:
         return found
-    return dict(json.loads(found["cairn"]).get("metadata") or {})
+    return object_of(parse_object(found["cairn"], path).get("metadata"), path)
 
 
 def _needed(module: str, package: str) -> Any:

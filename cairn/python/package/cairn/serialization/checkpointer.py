@@ -14,6 +14,7 @@ from cairn import _core, _exit
 from cairn._arguments import Bytes, as_kind, checked, checked_init
 from cairn._errors import DeadlineError, Error, error_of
 from cairn._front import Progress
+from cairn._json import read_object
 from cairn._log import logger
 from cairn._placements import leaves_of
 from cairn._progress import progress_sink
@@ -480,9 +481,7 @@ def find_latest_checkpoint(base_path: Any) -> str | None:
 
 def _read_checkpoint_metadata(checkpoint_path: Any, fs: Any = None) -> MetadataDict:
     """What `metadata.json` says. `fs` is taken for the sake of old programs."""
-    with open(os.path.join(settled(checkpoint_path), "metadata.json"), encoding="utf-8") as file:
-        found: MetadataDict = json.load(file)
-    return found
+    return read_object(os.path.join(settled(checkpoint_path), "metadata.json"))
 
 
 def _write_checkpoint_metadata(checkpoint_path: Any, step: int, is_temporary: bool) -> None:
