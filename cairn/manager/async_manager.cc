@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/async/background.h"
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/save/in_flight.h"
@@ -70,6 +71,15 @@ Result<void> check_storage(const AsyncManagerOptions& manager) {
   return Error(Code::kUnimplemented, "manager/no-gcs",
                "gcs_bucket and gcs_credentials_path: buckets are not supported yet; save to a "
                "directory and leave both empty");
+}
+
+/// In a callback of a save, which would wait for itself.
+Result<void> check_may_wait(const std::vector<SaveHandle>& flying) {
+  if (!is_background_thread() || flying.empty()) return {};
+  return Error(Code::kFailedPrecondition, "manager/in-callback",
+               fmt::format("a callback of a save cannot save or wait for saves: it would wait for "
+                           "its own, to {}; do it when the save has ended",
+                           flying.front().path()));
 }
 
 }  // namespace
@@ -167,6 +177,7 @@ void AsyncCheckpointManager::tell_of_gathering() {
 // The save that the next one comes after, if it need not be waited for.
 Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving while_saving) {
   if (while_saving == WhileSaving::kWait) {
+    CAIRN_TRY(check_may_wait(saves_in_flight()));
     for (const SaveHandle& save : saves_in_flight()) save.wait_for_end();
   }
   const std::vector<SaveHandle> flying = saves_in_flight();
@@ -202,6 +213,7 @@ std::optional<Error> AsyncCheckpointManager::take_error() {
 }
 
 Result<void> AsyncCheckpointManager::wait_until_finished() {
+  CAIRN_TRY(check_may_wait(saves_in_flight()));
   for (const SaveHandle& save : saves_in_flight()) save.wait_for_end();
   return check_for_errors();
 }

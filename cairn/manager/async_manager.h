@@ -136,7 +136,8 @@ class AsyncCheckpointManager {
   Result<Loaded> load_tree_parallel(const std::string& path, const std::string& prefix_filter = "",
                                     LoadOptions options = {});
 
-  /// All saves are committed or have failed.
+  /// All saves are committed or have failed. In a callback of a save, which would wait for itself,
+  /// `failed_precondition` (manager/in-callback), as saves there.
   Result<void> wait_until_finished();
   /// Of those that have ended.
   Result<void> check_for_errors();

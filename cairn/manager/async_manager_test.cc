@@ -441,5 +441,20 @@ TEST(ManagerPaths, MayBeAnIndexAndNeedNotExist) {
   EXPECT_EQ(AsyncCheckpointManager::safe_loadpath("/a/b"), "/a/b");
 }
 
+TEST(AsyncManagerCallbacks, CannotWaitForTheirOwnSave) {
+  const testing::TempDir dir;
+  AsyncCheckpointManager manager({}, std::make_shared<Runtime>(RuntimeOptions{.threads = 1}));
+  std::string waited;
+  std::string saved;
+  const auto callback = [&](const std::string&) {
+    waited = reason(manager.wait_until_finished());
+    saved = reason(manager.save_tree(tree_of(2), dir / "d"));
+  };
+  must(manager.save_tree(tree_of(1), dir / "c", {.callback = callback}));
+  must(manager.wait_until_finished());
+  EXPECT_EQ(waited, "manager/in-callback");
+  EXPECT_EQ(saved, "manager/in-callback");
+}
+
 }  // namespace
 }  // namespace cairn

@@ -55,6 +55,7 @@ nb::object load_pytree(PythonCheckpointer& self, const LoadCall& request, const 
 
 /// The error, if there is one, is taken only by a caller who still waits.
 void wait_for_run(const PythonCheckpointer& self) {
+  check_not_in_callback();
   wait_for_saves_of(self.manager());
   apart([run = self.run()]() -> Result<bool> {
     CAIRN_TRY(without_interruptions([&] { return run->wait_until_finished(); }));

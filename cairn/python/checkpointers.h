@@ -37,6 +37,7 @@ class PythonCheckpointer {
   /// `begin(run, guard)` begins a save that commits only if the guard lets it.
   template <typename Begin>
   auto save(Begin begin) {
+    check_not_in_callback();
     return in_turn(turns_, [&](const auto& wrap) {
       return begin_apart(wrap([run = at_work(), begin = std::move(begin)](
                                   const CommitGuard& guard) { return begin(*run, guard); }));

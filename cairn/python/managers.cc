@@ -29,6 +29,7 @@ WhileSaving while_saving_of(const std::string& name) {
 
 SaveHandle save(PythonManager& self, const PythonTrees& trees, const std::string& path,
                 const SaveTreeOptions& options) {
+  check_not_in_callback();
   const auto manager = self.at_work();
   const std::string extras = options.extras.is_null() ? "" : dump_json(options.extras);
   Given given = give(trees, giving_for(*manager, extras));
@@ -47,6 +48,7 @@ void check_for_errors(const PythonManager& self) {
 
 /// The error, if there is one, is taken only by a caller who still waits.
 void wait_until_finished(const PythonManager& self) {
+  check_not_in_callback();
   wait_for_saves_of(self.manager());
   check_for_errors(self);
 }
@@ -69,6 +71,13 @@ const std::shared_ptr<AsyncCheckpointManager>& PythonManager::at_work() {
   }
   has_worked_ = true;
   return manager_;
+}
+
+void check_not_in_callback() {
+  if (!is_background_thread()) return;
+  throw Failure(Error(Code::kFailedPrecondition, "manager/in-callback",
+                      "a callback of a save cannot save or wait for saves: it would wait for its "
+                      "own; do it when the save has ended"));
 }
 
 Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras) {

@@ -31,6 +31,9 @@ class PythonManager {
   bool has_worked_ = false;
 };
 
+/// Throws `failed_precondition` (manager/in-callback) in a callback of a save, which would wait for
+/// itself.
+void check_not_in_callback();
 /// How trees are given to a manager: with what the reference system needs, if its saves have it.
 Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras);
 /// Gives a save its structures or its refusal, and lets `first` have its say before whatever guard
