@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What must be refused: by its reason, and with nothing changed.
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -197,6 +198,29 @@ TEST(BadInputOfFormats, ForeignFilesThatLieAreRefused) {
     write_file(dir / "tensorstore_index.json", one.index);
     EXPECT_EQ(reason(load(dir.path(), {}, runtime)), one.reason) << one.index << one.zarray;
   }
+}
+
+/// A safetensors file of one tensor of one byte.
+std::string file_of(const std::string& tensor, const std::string& metadata) {
+  const std::string header = "{\"__metadata__\":{" + metadata + "},\"" + tensor +
+                             R"(":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
+  std::string text;
+  for (int shift = 0; shift < 64; shift += 8) text += static_cast<char>(header.size() >> shift);
+  return text + header + "x";
+}
+
+TEST(BadInputOfFormats, ManyTextsBesideTensorsAreReadInLittleTime) {
+  const TempDir dir;
+  Runtime runtime;
+  constexpr int kTexts = 100'000;
+  std::string metadata;
+  for (int i = 0; i < kTexts; ++i)
+    metadata += (i == 0 ? "\"k" : ",\"k") + std::to_string(i) + "\":\"v\"";
+  write_file(dir / "m.safetensors", file_of("w", metadata));
+  const auto start = std::chrono::steady_clock::now();
+  const Checkpoint checkpoint = must(open_checkpoint(dir / "m.safetensors", runtime));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
+  EXPECT_EQ(checkpoint.prefixes.front().manifest.metadata.object()->size(), std::size_t{kTexts});
 }
 
 TEST(BadInputOfFormats, AChunkThatWasCutIsRefused) {

@@ -9,6 +9,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/names.h"
+#include "cairn/manager/join_members.h"
 #include "cairn/manager/locked_checkpoint.h"
 
 namespace cairn::inline manager {
@@ -114,20 +115,22 @@ Result<Mark> parse_mark(std::string_view text) {
   const Json* temporary = json.find("is_temporary");
   mark.is_temporary = temporary != nullptr && temporary->boolean().value_or(false);
   if (const Json* lineage = json.find(kLineageMember)) mark.lineage = parse_lineage(*lineage);
+  Json::Object extra;
   for (const auto& [name, value] : *json.object()) {
-    if (!is_known(name)) mark.extra.set(name, value);
+    if (!is_known(name)) extra.emplace_back(name, value);
   }
+  if (!extra.empty()) mark.extra = std::move(extra);
   return mark;
 }
 
 Json to_json(const Mark& mark) {
-  Json json{Json::Object{}};
-  if (mark.step) json.set("step", *mark.step);
-  if (!mark.timestamp.empty()) json.set("timestamp", mark.timestamp);
-  json.set("is_temporary", mark.is_temporary);
+  Json::Object json;
+  if (mark.step) json.emplace_back("step", *mark.step);
+  if (!mark.timestamp.empty()) json.emplace_back("timestamp", mark.timestamp);
+  json.emplace_back("is_temporary", mark.is_temporary);
   if (mark.extra.object() != nullptr) {
     for (const auto& [name, value] : *mark.extra.object()) {
-      if (!is_known(name)) json.set(name, value);
+      if (!is_known(name)) json.emplace_back(name, value);
     }
   }
   return json;
@@ -176,11 +179,7 @@ Result<void> write_mark(const std::string& path, const Mark& mark, const CommitG
   CAIRN_TRY(check_idle(dest, now));
   Mark whole = mark;
   const auto there = now.mark ? parse_mark(*now.mark) : Result<Mark>(Mark{});
-  if (there && there->extra.object() != nullptr) {
-    for (const auto& [name, value] : *there->extra.object()) {
-      if (whole.extra.find(name) == nullptr) whole.extra.set(name, value);
-    }
-  }
+  if (there) whole.extra = join_members(std::move(whole.extra), there->extra);
   return dest.replace(std::string(kMarkName), kMarkAside, dump_mark(whole));
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/mark.h"
 
+#include <chrono>
 #include <filesystem>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,6 +56,19 @@ TEST(Mark, OfTheReferenceSystemComesBackByteForByte) {
     const std::string text = testing::read_file(folder + "/checkpoint/" + name + "/metadata.json");
     EXPECT_EQ(dump_mark(must(parse_mark(text))), text);
   }
+}
+
+TEST(Mark, HoldsManyMembersInLittleTime) {
+  constexpr int kMembers = 100'000;  // 10^10 comparisons of names, if each looked at all others
+  std::string text = "{\"step\": 1";
+  for (int i = 0; i < kMembers; ++i)
+    text += ", \"m" + std::to_string(i) + "\": " + std::to_string(i);
+  text += "}";
+  const auto start = std::chrono::steady_clock::now();
+  const Mark mark = must(parse_mark(text));
+  ASSERT_EQ(mark.extra.object()->size(), std::size_t{kMembers});
+  EXPECT_EQ(must(parse_mark(dump_mark(mark))).extra, mark.extra);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15));
 }
 
 TEST(Mark, OfThisMomentHasLocalTimeWithoutAZone) {

@@ -111,9 +111,12 @@ Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store
     return prefix;
   }
   OpenedPrefix prefix = foreign_prefix(std::move(store), "");
+  // The header has each key once.
+  Json::Object metadata;
   for (const auto& [key, text] : header.metadata) {
-    if (key != kEmbeddedManifest) prefix.manifest.metadata.set(key, text);
+    if (key != kEmbeddedManifest) metadata.emplace_back(key, text);
   }
+  if (!metadata.empty()) prefix.manifest.metadata = std::move(metadata);
   for (const st::Tensor& tensor : header.tensors) add_tensor(prefix, header, tensor, name);
   name_arrays(prefix);
   return prefix;

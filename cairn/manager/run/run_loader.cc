@@ -12,6 +12,7 @@
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
 #include "cairn/manager/discovery.h"
+#include "cairn/manager/join_members.h"
 #include "cairn/manager/run/run_places.h"
 #include "cairn/tree/flatten.h"
 
@@ -22,11 +23,8 @@ namespace {
 /// Members of the mark join those of the user, who wins.
 void add_mark(const Json& mark, Json& extras) {
   if (mark.object() == nullptr) return;
-  Json::Object joined = extras.object() != nullptr ? *extras.object() : Json::Object();
-  for (const auto& [name, value] : *mark.object()) {
-    if (extras.find(name) == nullptr) joined.emplace_back(name, value);
-  }
-  extras = Json(std::move(joined));
+  extras =
+      join_members(extras.object() != nullptr ? std::move(extras) : Json(Json::Object{}), mark);
 }
 
 Error none_good(const std::string& root, const std::string& why) {
