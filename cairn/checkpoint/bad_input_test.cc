@@ -209,6 +209,20 @@ std::string file_of(const std::string& tensor, const std::string& metadata) {
   return text + header + "x";
 }
 
+TEST(BadInputOfFormats, NamesOfTooManyPartsAreRefused) {
+  const TempDir dir;
+  Runtime runtime;
+  std::string name = "k";
+  for (int i = 0; i < 1000; ++i) name += ".k";
+  write_file(dir / "m.safetensors", file_of(name, ""));
+  const auto opened = open_checkpoint(dir / "m.safetensors", runtime);
+  ASSERT_EQ(reason(opened), "keypath/too-deep");
+  EXPECT_LT(opened.error().to_string().size(), 1000U);
+  name.resize(name.size() - 2);
+  write_file(dir / "m.safetensors", file_of(name, ""));
+  EXPECT_EQ(reason(open_checkpoint(dir / "m.safetensors", runtime)), "none");
+}
+
 TEST(BadInputOfFormats, ManyTextsBesideTensorsAreReadInLittleTime) {
   const TempDir dir;
   Runtime runtime;

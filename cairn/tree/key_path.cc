@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/percent.h"
+#include "cairn/tree/key_depth.h"
 
 namespace cairn::inline tree {
 namespace {
@@ -20,7 +21,8 @@ std::string join_encoded(const std::vector<std::string>& parts, char separator) 
 }
 
 Error refused(const char* reason, std::string_view name, std::string_view why) {
-  return {Code::kInvalidArgument, reason, fmt::format("key path '{}': {}", name, why)};
+  return {Code::kInvalidArgument, reason,
+          fmt::format("key path '{}': {}", shortened_name(name), why)};
 }
 
 // `parse_part` turns each piece between separators into a part.
@@ -37,11 +39,25 @@ Result<KeyPath> split(std::string_view text, char separator, const ParsePart& pa
     CAIRN_TRY_ASSIGN(std::string part, parse_part(piece));
     parts.push_back(std::move(part));
     begin = end + 1;
+    CAIRN_TRY(check_key_depth(parts.size(), text));
   }
   return KeyPath(std::move(parts));
 }
 
 }  // namespace
+
+Result<void> check_key_depth(std::size_t parts, std::string_view name) {
+  if (parts <= kMaxKeyParts) return {};
+  return refused("keypath/too-deep", name, fmt::format("it has more than {} parts", kMaxKeyParts));
+}
+
+std::string shortened_name(std::string_view name) {
+  constexpr std::size_t kShown = 200;
+  if (name.size() <= kShown) return std::string(name);
+  std::size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
 
 std::string Key::part() const { return is_number() ? std::to_string(number()) : text(); }
 
@@ -67,7 +83,8 @@ Result<KeyPath> KeyPath::parse(std::string_view text) {
       return refused("keypath/slash", text,
                      "parts are separated by '.'; write '%2F' for a '/' inside a key");
     }
-    return percent_decode(piece).in([text] { return fmt::format("key path '{}'", text); });
+    return percent_decode(piece).in(
+        [text] { return fmt::format("key path '{}'", shortened_name(text)); });
   });
 }
 
@@ -77,7 +94,7 @@ Result<KeyPath> KeyPath::parse_directory(std::string_view directory) {
       return refused("keypath/dot-part", directory, "'.' and '..' do not name a leaf");
     }
     return percent_decode(piece).in(
-        [directory] { return fmt::format("directory '{}'", directory); });
+        [directory] { return fmt::format("directory '{}'", shortened_name(directory)); });
   });
 }
 

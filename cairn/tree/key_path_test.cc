@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/testing/random_tree.h"
+#include "cairn/tree/key_depth.h"
 
 namespace cairn {
 namespace {
@@ -35,6 +36,28 @@ TEST(Key, FindsTheOnlyTwoWaysToCollide) {
             (std::pair<Key, Key>(INT64_MIN, "-9223372036854775808")));
   EXPECT_EQ(collide({0, "00", "+0", "-0", " 0", "", 1, "2"}), std::nullopt);
   EXPECT_EQ(collide({}), std::nullopt);
+}
+
+TEST(KeyPath, OfTooManyPartsIsRefusedWithAShortMessage) {
+  const auto name = [](std::size_t parts, char separator) {
+    std::string text = "k";
+    for (std::size_t i = 1; i < parts; ++i) text += std::string(1, separator) + "k";
+    return text;
+  };
+  EXPECT_TRUE(KeyPath::parse(name(kMaxKeyParts, '.')));
+  EXPECT_TRUE(KeyPath::parse_directory(name(kMaxKeyParts, '/')));
+  for (const auto& path : {KeyPath::parse(name(kMaxKeyParts + 1, '.')),
+                           KeyPath::parse_directory(name(100'000, '/'))}) {
+    ASSERT_FALSE(path);
+    EXPECT_EQ(path.error().reason(), "keypath/too-deep");
+    EXPECT_LT(path.error().to_string().size(), 400U);
+  }
+}
+
+TEST(KeyPath, ShortensNamesBetweenCharacters) {
+  EXPECT_EQ(shortened_name("short"), "short");
+  EXPECT_EQ(shortened_name(std::string(200, 'x')), std::string(200, 'x'));
+  EXPECT_EQ(shortened_name(std::string(199, 'x') + "\xc3\xa9y"), std::string(199, 'x') + "...");
 }
 
 TEST(KeyPath, KeepsThePlainNamesOfTheReference) {

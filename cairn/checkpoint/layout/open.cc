@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/storage/open.h"
+#include "cairn/tree/key_depth.h"
 
 namespace cairn::inline checkpoint {
 
@@ -178,6 +179,24 @@ Result<bool> is_file(const Uri& uri, Runtime& runtime) {
                fmt::format("{} does not exist", local->text()));
 }
 
+/// However a name came to be a path.
+Result<void> check_depths(const Checkpoint& checkpoint) {
+  for (const OpenedPrefix& prefix : checkpoint.prefixes) {
+    for (const ManifestArray& array : prefix.manifest.arrays) {
+      const std::size_t parts = array.path.parts().size();
+      if (parts > kMaxKeyParts) return check_key_depth(parts, array.path.text());
+    }
+  }
+  return {};
+}
+
+Result<Checkpoint> open_once(const Uri& uri, bool file, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(Checkpoint checkpoint,
+                   file ? open_file(uri, runtime) : open_directory(uri, runtime));
+  CAIRN_TRY(check_depths(checkpoint));
+  return checkpoint;
+}
+
 /// Of a checkpoint of ours; nothing for anything else.
 std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
   const auto local = uri.local();
@@ -192,10 +211,9 @@ Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
   wait_for_saves(path, runtime.rank());
   CAIRN_TRY_ASSIGN(const bool file, is_file(uri, runtime));
-  const auto open = file ? open_file : open_directory;
   std::optional<std::string> failed_at;
   for (int reopened = 0;; ++reopened) {
-    auto opened = open(uri, runtime).in([&] { return "opening " + path; });
+    auto opened = open_once(uri, file, runtime).in([&] { return "opening " + path; });
     if (opened || reopened == kMostReopenings) return opened;
     // Nobody committed between two failures: it is not a commit that makes it fail.
     const auto version = current_version(uri, runtime);
