@@ -237,6 +237,20 @@ TEST(BadInputOfFormats, ManyTextsBesideTensorsAreReadInLittleTime) {
   EXPECT_EQ(checkpoint.prefixes.front().manifest.metadata.object()->size(), std::size_t{kTexts});
 }
 
+TEST(BadInputOfFormats, SizesThatCannotBeAddedUpAreRefused) {
+  const TempDir dir;
+  Runtime runtime;
+  const std::string zarray = R"({"chunks":[1099511627776],"compressor":null,"dtype":"|u1",)"
+                             R"("fill_value":0,"filters":null,"order":"C",)"
+                             R"("shape":[576460752303423488],"zarr_format":2})";
+  for (const char* const name : {"a", "b", "c"}) {
+    fs::create_directories(dir / name);
+    write_file(dir / (std::string(name) + "/.zarray"), zarray);
+    EXPECT_EQ(reason(open_checkpoint(dir.path(), runtime)),
+              std::string(name) == "c" ? "checkpoint/size-overflow" : "none");
+  }
+}
+
 TEST(BadInputOfFormats, AChunkThatWasCutIsRefused) {
   Runtime runtime;
   for (const bool ours : {true, false}) {

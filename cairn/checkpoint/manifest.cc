@@ -65,6 +65,10 @@ Json mesh_to_json(const std::vector<MeshAxis>& axes) {
 }  // namespace
 
 Result<std::string> dump_manifest(const Manifest& manifest) {
+  for (const ManifestArray& array : manifest.arrays) {
+    const auto fits = array.stored.check_sizes();
+    if (!fits) return Error(Code::kInvalidArgument, "manifest/too-large", fits.error().message());
+  }
   Json json(Json::Object{{"format", manifest.format},
                          {"layout", manifest.layout},
                          {"prefix", manifest.prefix},

@@ -116,7 +116,8 @@ std::string root_digest(const Manifest& manifest);
 Result<std::string> dump_manifest(const Manifest& manifest);
 
 /// Pure; hostile bytes. `corrupt`: manifest/bad-json, manifest/bad-member, manifest/columns
-/// (lengths differ), manifest/checksums, manifest/digest, and what structure and shapes refuse;
+/// (lengths differ), manifest/checksums, manifest/digest, and what structure and
+/// StoredArray::check_sizes() refuse;
 /// `unimplemented`: manifest/newer-format.
 Result<Manifest> parse_manifest(std::string_view text);
 

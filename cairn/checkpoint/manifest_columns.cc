@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "cairn/base/base64.h"
-#include "cairn/base/checked.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/names.h"
 
@@ -55,7 +54,7 @@ Result<Shape> shape_from_json(const Json& json, Index least) {
     if (!value || *value < least) return manifest_member_error("shape");
     shape.push_back(*value);
   }
-  CAIRN_TRY(element_count(shape));
+  if (shape.size() > kMaxRank) return manifest_member_error("shape");
   return shape;
 }
 
@@ -105,6 +104,10 @@ Result<DType> dtype_at(const Json::Array& values, std::size_t i) {
   return *dtype;
 }
 
+bool is_size(const Json& json) {
+  return json.unsigned_integer().value_or(UINT64_MAX) <= format::kMaxArrayBytes;
+}
+
 Result<std::vector<ManifestPart>> parts_from_json(const Json& json) {
   std::vector<ManifestPart> parts;
   const Json* list = json.find("parts");
@@ -118,8 +121,8 @@ Result<std::vector<ManifestPart>> parts_from_json(const Json& json) {
     // A manifest inside its own file leaves the name empty.
     if (name == nullptr || name->text() == nullptr ||
         !(name->text()->empty() || is_safe_relative_path(*name->text())) || bytes == nullptr ||
-        !bytes->unsigned_integer() || header == nullptr || !header->unsigned_integer() ||
-        crc == nullptr || crc->unsigned_integer().value_or(UINT64_MAX) > UINT32_MAX) {
+        !is_size(*bytes) || header == nullptr || !is_size(*header) || crc == nullptr ||
+        crc->unsigned_integer().value_or(UINT64_MAX) > UINT32_MAX) {
       return manifest_member_error("parts");
     }
     parts.push_back({*name->text(), *bytes->unsigned_integer(), *header->unsigned_integer(),
@@ -140,9 +143,8 @@ Result<void> place_in_part(const Columns& columns, std::size_t i, const Manifest
   if (!part || *part >= manifest.parts.size() || !offset) return manifest_member_error("part");
   stored.key = manifest.parts[*part].name;
   stored.one_object = true;
-  const auto start = checked_add(*offset, manifest.parts[*part].header_bytes);
-  if (!start) return manifest_member_error("offset");
-  stored.offset = *start;
+  if (*offset > format::kMaxArrayBytes) return manifest_member_error("offset");
+  stored.offset = *offset + manifest.parts[*part].header_bytes;
   stored.packed = bit_width(stored.dtype) < 8 && stored.dtype != DType::kBool;
   stored.chunk_shape = stored.shape;
   for (Index& size : stored.chunk_shape) size = std::max<Index>(size, 1);
@@ -350,6 +352,7 @@ Result<void> columns_from_json(const Json& json, std::vector<KeyPath> paths, Man
     CAIRN_TRY_ASSIGN(array.stored.shape, shape_from_json((*columns.shape)[i], 0));
     CAIRN_TRY(in_parts ? place_in_part(columns, i, manifest, array.stored)
                        : place_in_directory(columns, i, *codecs->array(), paths[i], array.stored));
+    CAIRN_TRY(array.stored.check_sizes());
     if (columns.cast_from != nullptr && !(*columns.cast_from)[i].is_null()) {
       CAIRN_TRY_ASSIGN(array.cast_from, dtype_at(*columns.cast_from, i));
     }

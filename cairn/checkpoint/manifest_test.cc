@@ -195,6 +195,67 @@ TEST(Manifest, RefusesDamageByName) {
   }
 }
 
+/// A manifest with one array, whose sizes are written over it, under a digest that fits them.
+struct Claim {
+  std::string_view layout;
+  Shape shape;
+  Shape chunk;
+  std::uint64_t length;  // of the one chunk
+};
+
+std::string claiming(const Claim& claim) {
+  Manifest manifest = sample(claim.layout);
+  manifest.structure = *parse_json(R"({"dict": [["a", "array"]]})");
+  manifest.arrays.resize(1);
+  ManifestArray& array = manifest.arrays.front();
+  array.stored.dtype = DType::kFloat64;
+  array.stored.shape = array.stored.chunk_shape = {1};
+  array.stored.codec = {};
+  array.sums = *ChunkSums::make(kBlockBytes, {claim.length},
+                                std::vector<std::uint32_t>(claim.length == 0 ? 0 : 1, 7));
+  std::string text = *dump_manifest(manifest);
+  const std::string old_digest = root_digest(manifest);
+  array.stored.shape = claim.shape;
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    text.replace(text.find(from), from.size(), to);
+  };
+  const auto list = [](const Shape& sizes) {
+    return dump_json(Json::Array{Json::Array(sizes.begin(), sizes.end())});
+  };
+  replace("\"shape\":[[1]]", "\"shape\":" + list(claim.shape));
+  if (claim.layout == kZarr2Layout) replace("\"chunk\":[[1]]", "\"chunk\":" + list(claim.chunk));
+  replace(old_digest, root_digest(manifest));
+  return text;
+}
+
+TEST(Manifest, RefusesSizesWhoseProductsDoNotFit) {
+  EXPECT_TRUE(parse_manifest(claiming({kZarr2Layout, {100000}, {100000}, 800000})));
+  EXPECT_TRUE(parse_manifest(claiming({kSafetensorsLayout, {100000}, {}, 800000})));
+  constexpr Index kWraps = Index{1} << 61;
+  const Claim claims[] = {
+      {kZarr2Layout, {100000}, {kWraps + 1}, 8},
+      {kZarr2Layout, {100000}, {kWraps}, 0},
+      {kZarr2Layout, {1, 1}, {1 << 30, Index{1} << 31}, 0},
+      {kZarr2Layout, {kWraps}, {kWraps}, 0},
+      {kSafetensorsLayout, {kWraps}, {}, 0},
+      {kSafetensorsLayout, {kWraps + 1}, {}, 8},
+  };
+  for (const Claim& claim : claims) {
+    const auto parsed = parse_manifest(claiming(claim));
+    ASSERT_FALSE(parsed) << to_string(claim.shape) << to_string(claim.chunk);
+    EXPECT_EQ(parsed.error().code(), Code::kCorrupt);
+    EXPECT_TRUE(parsed.error().reason().ends_with("-overflow")) << parsed.error().to_string();
+  }
+}
+
+TEST(Manifest, IsNotWrittenWithSizesThatAreNotRead) {
+  Manifest manifest = sample(kZarr2Layout);
+  manifest.arrays.front().stored.chunk_shape = {Index{1} << 61, 4};
+  const auto text = dump_manifest(manifest);
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().reason(), "manifest/too-large");
+}
+
 TEST(Manifest, RefusesTwoPartsOfOneName) {
   Manifest manifest = sample(kSafetensorsLayout);
   manifest.parts.push_back(manifest.parts.front());

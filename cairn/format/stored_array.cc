@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include <fmt/format.h>
 
 #include "cairn/array/flat_range.h"
 #include "cairn/base/checked.h"
+#include "cairn/base/human.h"
 #include "cairn/base/uri.h"
 
 namespace cairn::format {
@@ -17,7 +21,39 @@ std::uint64_t product(const Shape& shape) {
   return count;
 }
 
+// Of so many elements or chunks, each of `bytes`; nothing above kMaxArrayBytes.
+std::optional<std::uint64_t> bytes_of(const Shape& shape, std::uint64_t bytes) {
+  std::optional<std::uint64_t> total = bytes;
+  for (const Index size : shape) {
+    if (total) total = checked_mul(*total, static_cast<std::uint64_t>(std::max<Index>(size, 1)));
+  }
+  return total && *total <= kMaxArrayBytes ? total : std::nullopt;
+}
+
+Error too_large(const char* reason, std::string what) {
+  return Error(Code::kCorrupt, reason,
+               fmt::format("{} is larger than {}", what, format_bytes(kMaxArrayBytes)));
+}
+
 }  // namespace
+
+Result<void> StoredArray::check_sizes() const {
+  if (!bytes_of(shape, item_size(dtype))) {
+    return too_large("array/shape-overflow", "an array of shape " + to_string(shape));
+  }
+  const auto chunk = bytes_of(chunk_shape, item_size(dtype));
+  if (!chunk) {
+    return too_large("array/chunk-overflow", "a chunk of shape " + to_string(chunk_shape));
+  }
+  if (!bytes_of(grid(), *chunk)) {
+    return too_large("array/chunk-overflow", fmt::format("shape {} in whole chunks of {}",
+                                                         to_string(shape), to_string(chunk_shape)));
+  }
+  if (offset > kMaxArrayBytes) {
+    return too_large("array/offset-overflow", fmt::format("the offset {}", offset));
+  }
+  return {};
+}
 
 Shape StoredArray::grid() const {
   Shape counts(shape.size());

@@ -13,10 +13,14 @@
 
 namespace cairn::format {
 
+/// Largest array, largest raw chunk and largest offset: products and sums of a few sizes below it
+/// never wrap around.
+constexpr std::uint64_t kMaxArrayBytes = std::uint64_t{1} << 60;
+
 /// A grid of chunks, each of the full chunk shape (cells outside the array are padding), each an
 /// object of its own or, for formats that keep an array as one run of bytes, a range of one object.
-/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, sizes do not
-/// overflow. Threading: compatible.
+/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, and check_sizes(),
+/// which whoever fills one from outside asks first. Threading: compatible.
 struct StoredArray {
   DType dtype = DType::kFloat32;
   Shape shape;
@@ -32,6 +36,12 @@ struct StoredArray {
   std::uint64_t offset = 0;  ///< one_object only
   char separator = '.';      ///< between chunk indices: '.' or '/'
 
+  /// Do array, chunk, all chunks together and the offset stay within kMaxArrayBytes? Dimensions of
+  /// size zero count as one, so that strides of the others do not wrap around either. The other
+  /// members, and all who compute with their results, rely on it and check nothing. `corrupt`:
+  /// array/shape-overflow, array/chunk-overflow, array/offset-overflow. REQUIRES: the other
+  /// invariants; no negative size.
+  Result<void> check_sizes() const;
   /// Chunks along each dimension.
   Shape grid() const;
   std::uint64_t chunk_count() const;

@@ -26,6 +26,29 @@ TEST(StoredArray, CountsChunksAlongEachDimension) {
   EXPECT_EQ(array_of({37, 21}, {16, 8}).chunk_count(), 9U);
 }
 
+TEST(StoredArray, ChecksThatSizesFit) {
+  const auto outcome = [](Shape shape, Shape chunk, std::uint64_t offset = 0) {
+    StoredArray array = array_of(std::move(shape), std::move(chunk), DType::kFloat64);
+    array.offset = offset;
+    const auto fits = array.check_sizes();
+    return fits ? std::string("fits") : std::string(fits.error().reason());
+  };
+  constexpr Index kMost = std::numeric_limits<Index>::max();
+  constexpr Index kLarge = Index{1} << 57;
+  EXPECT_EQ(outcome({}, {}), "fits");
+  EXPECT_EQ(outcome({kLarge}, {1}), "fits");
+  EXPECT_EQ(outcome({1}, {kLarge}), "fits");
+  EXPECT_EQ(outcome({0, kLarge}, {1, 1}, kMaxArrayBytes), "fits");
+  EXPECT_EQ(outcome({kLarge + 1}, {1}), "array/shape-overflow");
+  EXPECT_EQ(outcome({kMost, kMost}, {1, 1}), "array/shape-overflow");
+  EXPECT_EQ(outcome({0, kMost}, {1, 1}), "array/shape-overflow");
+  EXPECT_EQ(outcome({100000}, {(Index{1} << 61) + 1}), "array/chunk-overflow");
+  EXPECT_EQ(outcome({100000}, {Index{1} << 61}), "array/chunk-overflow");
+  EXPECT_EQ(outcome({1, 1}, {kMost, kMost}), "array/chunk-overflow");
+  EXPECT_EQ(outcome({kLarge}, {kLarge - 1}), "array/chunk-overflow");
+  EXPECT_EQ(outcome({1}, {1}, kMaxArrayBytes + 1), "array/offset-overflow");
+}
+
 TEST(StoredArray, OfRankZeroIsOneChunkNamedZero) {
   const StoredArray array = array_of({}, {});
   EXPECT_EQ(array.chunk_count(), 1U);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/human.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/layout/strangers.h"
@@ -190,10 +191,32 @@ Result<void> check_depths(const Checkpoint& checkpoint) {
   return {};
 }
 
+/// All arrays and all their stored bytes, so that nobody who adds some of them up need check.
+Result<void> check_total_sizes(const Checkpoint& checkpoint) {
+  std::uint64_t decoded = 0;
+  std::uint64_t stored = 0;
+  for (const OpenedPrefix& prefix : checkpoint.prefixes) {
+    for (const ManifestArray& array : prefix.manifest.arrays) {
+      decoded += array.stored.chunk_count() * array.stored.chunk_memory_bytes();
+      for (const std::uint64_t length : array.sums.lengths()) {
+        stored += length;
+        if (stored > format::kMaxArrayBytes) break;
+      }
+      if (std::max(decoded, stored) <= format::kMaxArrayBytes) continue;
+      return Error(
+          Code::kCorrupt, "checkpoint/size-overflow",
+          fmt::format("the arrays up to {} claim more than {} together",
+                      shortened_name(array.path.text()), format_bytes(format::kMaxArrayBytes)));
+    }
+  }
+  return {};
+}
+
 Result<Checkpoint> open_once(const Uri& uri, bool file, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(Checkpoint checkpoint,
                    file ? open_file(uri, runtime) : open_directory(uri, runtime));
   CAIRN_TRY(check_depths(checkpoint));
+  CAIRN_TRY(check_total_sizes(checkpoint));
   return checkpoint;
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cairn/base/checked.h"
+#include "cairn/base/human.h"
 #include "cairn/base/json.h"
 #include "cairn/base/utf8.h"
 #include "cairn/format/safetensors/quoted.h"
@@ -129,20 +130,21 @@ Result<std::uint64_t> tensor_bytes(DType dtype, const Shape& shape) {
   Shape chunk = shape;
   std::ranges::replace(chunk, 0, 1);
   CAIRN_TRY_ASSIGN(const std::uint64_t cells, element_count(chunk));
-  const auto bits = checked_mul(cells, static_cast<std::uint64_t>(bit_width(dtype)));
-  if (!bits) {
+  const auto memory = checked_mul<std::uint64_t>(cells, item_size(dtype));
+  if (!memory || *memory > kMaxArrayBytes) {
     return invalid("safetensors/shape-overflow",
-                   fmt::format("{} of shape {} has more bits than can be counted",
-                               dtype_name(dtype), to_string(shape)));
+                   fmt::format("{} of shape {} is larger than {}", dtype_name(dtype),
+                               to_string(shape), format_bytes(kMaxArrayBytes)));
   }
+  const std::uint64_t bits = cells * static_cast<std::uint64_t>(bit_width(dtype));
   if (std::ranges::count(shape, 0) > 0) return std::uint64_t{0};
-  if (*bits % 8 != 0) {
+  if (bits % 8 != 0) {
     return invalid("safetensors/misaligned",
                    fmt::format("{} of shape {} does not fill whole bytes; pad it, or cast it to a "
                                "type of whole bytes",
                                dtype_name(dtype), to_string(shape)));
   }
-  return *bits / 8;
+  return bits / 8;
 }
 
 Result<std::string> make_header(std::vector<Tensor>& tensors, const Metadata& metadata) {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "cairn/base/checked.h"
 #include "cairn/base/human.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/zarr2/compressor.h"
@@ -18,7 +17,7 @@
 namespace cairn::format::zarr2 {
 namespace {
 
-// Errors of the JSON parser and of the codecs, as errors of a `.zarray`.
+// Errors of the JSON parser, of sizes and of the codecs, as errors of a `.zarray`.
 struct Renaming {
   std::string_view from;
   Code code;
@@ -29,6 +28,8 @@ constexpr std::array kRenamings{
     Renaming{"json/utf8", Code::kCorrupt, "zarr2/not-utf8"},
     Renaming{"json/too-large", Code::kCorrupt, "zarr2/too-large"},
     Renaming{"json/too-deep", Code::kCorrupt, "zarr2/too-deep"},
+    Renaming{"array/shape-overflow", Code::kCorrupt, "zarr2/shape-overflow"},
+    Renaming{"array/chunk-overflow", Code::kCorrupt, "zarr2/chunk-overflow"},
     Renaming{"codec/not-an-object", Code::kCorrupt, "zarr2/compressor-type"},
     Renaming{"codec/no-id", Code::kCorrupt, "zarr2/compressor-no-id"},
     Renaming{"codec/unknown", Code::kUnimplemented, "zarr2/compressor-unknown"},
@@ -118,34 +119,14 @@ Result<Shape> parse_sizes(const Json& root, const SizeRules& rules) {
   return sizes;
 }
 
-// Product of the sizes in bytes; nothing above kMaxArrayBytes. Empty dimensions count as one, so
-// that strides of the others do not wrap around either.
-std::optional<std::uint64_t> bytes_of(const Shape& sizes, DType dtype) {
-  std::optional<std::uint64_t> bytes = item_size(dtype);
-  for (Index size : sizes) {
-    bytes = checked_mul(*bytes, static_cast<std::uint64_t>(std::max<Index>(size, 1)));
-    if (!bytes || *bytes > kMaxArrayBytes) return std::nullopt;
-  }
-  return bytes;
-}
-
 Result<void> check_sizes(const StoredArray& array) {
-  if (!bytes_of(array.shape, array.dtype)) {
-    return corrupt("zarr2/shape-overflow",
-                   fmt::format("an array of shape {} is larger than {}", to_string(array.shape),
-                               format_bytes(kMaxArrayBytes)));
-  }
-  const std::optional<std::uint64_t> chunk = bytes_of(array.chunk_shape, array.dtype);
-  if (!chunk) {
-    return corrupt("zarr2/chunk-overflow",
-                   fmt::format("a chunk of shape {} is larger than {}",
-                               to_string(array.chunk_shape), format_bytes(kMaxArrayBytes)));
-  }
-  if (!array.codec.is_raw() && *chunk > kMaxCompressedChunkBytes) {
+  if (const auto fits = array.check_sizes(); !fits) return renamed(fits.error());
+  const std::uint64_t chunk = array.chunk_bytes();
+  if (!array.codec.is_raw() && chunk > kMaxCompressedChunkBytes) {
     return Error(Code::kUnimplemented, "zarr2/chunk-too-large",
                  fmt::format("a chunk of shape {} is {} large behind a compressor; at most {} are "
                              "decoded at once",
-                             to_string(array.chunk_shape), format_bytes(*chunk),
+                             to_string(array.chunk_shape), format_bytes(chunk),
                              format_bytes(kMaxCompressedChunkBytes)));
   }
   if (array.chunk_count() > kMaxChunks) {

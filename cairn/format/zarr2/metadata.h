@@ -15,8 +15,6 @@ constexpr std::string_view kMetadataName = ".zarray";
 
 /// Longest `.zarray` that is read.
 constexpr std::size_t kMaxMetadataBytes = std::size_t{1} << 20;
-/// Largest array and largest raw chunk: sums of sizes never wrap around below it.
-constexpr std::uint64_t kMaxArrayBytes = std::uint64_t{1} << 60;
 /// Largest chunk behind a compressor, decoded: it has to be in memory whole.
 constexpr std::uint64_t kMaxCompressedChunkBytes = 64 * kGiB;
 /// Most chunks of one array: each costs a plan some memory, and none of them has to be stored.
