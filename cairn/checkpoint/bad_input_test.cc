@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/must.h"
@@ -249,6 +250,21 @@ TEST(BadInputOfFormats, SizesThatCannotBeAddedUpAreRefused) {
     EXPECT_EQ(reason(open_checkpoint(dir.path(), runtime)),
               std::string(name) == "c" ? "checkpoint/size-overflow" : "none");
   }
+}
+
+TEST(BadInputOfFormats, VerifyTakesNoMemoryForChunksThatAreNotThere) {
+  const TempDir dir;
+  Runtime runtime;
+  // 1 EiB in one chunk: it would not fit if it were made.
+  write_file(dir / ".zarray", R"({"chunks":[144115188075855872],"compressor":null,"dtype":"<f8",)"
+                              R"("fill_value":0,"filters":null,"order":"C",)"
+                              R"("shape":[144115188075855872],"zarr_format":2})");
+  const Checkpoint one = must(open_checkpoint(dir.path(), runtime));
+  EXPECT_TRUE(must(verify(one, {}, runtime)).damages.empty());
+  write_file(dir / "0", "short");
+  const VerifyReport report = must(verify(one, {}, runtime));
+  ASSERT_EQ(report.damages.size(), 1U);
+  EXPECT_EQ(report.damages.front().reason, "chunk/size");
 }
 
 TEST(BadInputOfFormats, AChunkThatWasCutIsRefused) {

@@ -9,12 +9,15 @@
 #include <fmt/format.h>
 
 #include "cairn/async/mutex.h"
+#include "cairn/base/checked.h"
 #include "cairn/base/crc32c.h"
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/layout/eformer_structure.h"
 #include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/read_boxes.h"
+#include "cairn/format/chunk_codec.h"
+#include "cairn/format/expansion.h"
 #include "cairn/format/zarr2/group.h"
 #include "cairn/format/zarr2/metadata.h"
 #include "cairn/storage/open.h"
@@ -26,11 +29,17 @@ namespace {
 struct VerifyJob {
   const OpenedPrefix* prefix = nullptr;
   std::size_t array = 0;
-  std::uint64_t chunk = 0;
+  std::uint64_t chunk = 0;             // the first of `chunks`
   const ManifestPart* part = nullptr;  // set: the part's header, no array
   std::uint64_t bytes = 0;
   std::optional<std::string> group = {};  // set: a directory above arrays
+  std::uint64_t chunks = 1;
 };
+
+/// Most jobs of an array of which only metadata speaks: so many chunks need not be there.
+constexpr std::uint64_t kMostJobs = 1 << 16;
+/// Elements of a raw chunk that are looked at together; whole bytes, whatever the type.
+constexpr std::uint64_t kElementsOfOnePiece = 1 << 20;
 
 struct DigestJob {
   const OpenedPrefix* prefix = nullptr;
@@ -55,10 +64,12 @@ class Verifier {
       }
       const std::uint64_t chunks = array.stored.chunk_count();
       report_.chunks += chunks;
-      for (std::uint64_t n = 0; n < chunks; ++n) {
+      const std::uint64_t step = array.sums.empty() ? ceil_div(chunks, kMostJobs) : 1;
+      for (std::uint64_t n = 0; n < chunks; n += step) {
+        const std::uint64_t count = std::min(step, chunks - n);
         const std::uint64_t bytes =
-            array.sums.empty() ? array.stored.chunk_bytes() : array.sums.lengths()[n];
-        jobs_.push_back({&prefix, i, n, nullptr, bytes});
+            array.sums.empty() ? count * array.stored.chunk_bytes() : array.sums.lengths()[n];
+        jobs_.push_back({&prefix, i, n, nullptr, bytes, {}, count});
       }
       const auto digests = digests_of(prefix, {i});
       if (array.sums.empty() && digests.empty() && chunks > 0)
@@ -86,14 +97,21 @@ class Verifier {
   }
 
  private:
-  void check(const VerifyJob& job) {
+  void check(VerifyJob job) {
+    for (const std::uint64_t end = job.chunk + job.chunks; job.chunk < end; ++job.chunk)
+      check_one(job);
+    MutexLock lock(mutex_);
+    report_.bytes += job.bytes;
+  }
+
+  void check_one(const VerifyJob& job) {
     const Result<void> result = job.part != nullptr          ? check_part(job)
                                 : job.group                  ? check_group(job)
                                 : array_of(job).sums.empty() ? decode_chunk(job)
                                                              : check_chunk(job);
+    if (result) return;
     MutexLock lock(mutex_);
-    report_.bytes += job.bytes;
-    if (!result) report_.damages.push_back(damage(job, result.error()));
+    report_.damages.push_back(damage(job, result.error()));
   }
 
   Result<void> check_digests() {
@@ -207,11 +225,43 @@ class Verifier {
                  ".zgroup is not the one that was written; other readers need it");
   }
 
+  // What is asked for memory depends on what lies there: a chunk that does not takes none.
   Result<void> decode_chunk(const VerifyJob& job) {
-    const ManifestArray& array = array_of(job);
-    const Box box = array.stored.chunk_box(job.chunk);
-    CAIRN_TRY_ASSIGN(Array cells, Array::allocate(array.stored.dtype, box.shape()));
-    return read_boxes(*job.prefix->store, {{{&array, box}, std::move(cells)}}, {}, runtime_);
+    const format::StoredArray& stored = array_of(job).stored;
+    const auto object = job.prefix->store->open(stored.chunk_key(job.chunk));
+    if (!object && object.error().code() == Code::kNotFound && !stored.one_object) return {};
+    if (!object) return object.error();
+    if (!stored.one_object) CAIRN_TRY(format::check_expansion(stored, (*object)->size()));
+    if (stored.codec.is_raw()) return decode_pieces(**object, stored);
+    const std::uint64_t size = (*object)->size();
+    const ByteBudget::Lease lease = runtime_.budget().acquire(size + stored.chunk_memory_bytes());
+    CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(size));
+    CAIRN_TRY((*object)->read_at(0, bytes.mutable_bytes()));
+    return decode(stored, bytes.bytes());
+  }
+
+  // Raw elements stand for themselves: a chunk of them is as many small ones.
+  Result<void> decode_pieces(storage::ObjectReader& object, const format::StoredArray& stored) {
+    const std::uint64_t total = Box::whole(stored.chunk_shape).elements();
+    format::StoredArray piece = stored;
+    std::uint64_t offset = stored.one_object ? stored.offset : 0;
+    for (std::uint64_t at = 0; at < total; at += kElementsOfOnePiece) {
+      piece.shape = {static_cast<Index>(std::min(kElementsOfOnePiece, total - at))};
+      piece.chunk_shape = piece.shape;
+      const std::uint64_t size = piece.chunk_bytes();
+      const ByteBudget::Lease lease = runtime_.budget().acquire(size + piece.chunk_memory_bytes());
+      CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(size));
+      CAIRN_TRY(object.read_at(offset, bytes.mutable_bytes()));
+      if (!piece.plain()) CAIRN_TRY(decode(piece, bytes.bytes()));
+      offset += size;
+    }
+    return {};
+  }
+
+  static Result<void> decode(const format::StoredArray& stored, ByteSpan bytes) {
+    CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
+    CAIRN_TRY_ASSIGN(Buffer cells, Buffer::allocate(stored.chunk_memory_bytes()));
+    return codec.decode(bytes, cells.mutable_bytes());
   }
 
   Runtime& runtime_;

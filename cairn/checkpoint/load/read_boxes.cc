@@ -164,7 +164,7 @@ class Reader {
                                    std::uint64_t chunk) {
     if (array.sums.empty()) return format::check_expansion(array.stored, object.size());
     const std::uint64_t expected = array.sums.lengths()[chunk];
-    if (object.size() == expected) return {};
+    if (object.size() == expected) return format::check_expansion(array.stored, expected);
     return Error(Code::kCorrupt, "load/chunk-length",
                  fmt::format("{} has {} bytes; {} were written", describe(array, chunk),
                              object.size(), expected));
