@@ -211,14 +211,14 @@ Result<void> check_replaced_file(const PreparedTree& tree, const Uri& file, Runt
   if (!store) return {};
   const auto info = (*store)->stat(name);
   if (!info || info->size == 0) return {};
-  const std::string place = (*store)->describe(name);
+  const std::string place = file.to_string();
   const auto refuse = [&](const std::string& what) {
     return Error(Code::kAlreadyExists, "save/other-tree",
                  fmt::format("{} is no safetensors file{}; {}", place, what, kWhatToDo));
   };
   if (const auto kind = kind_of_file(**store, name)) return refuse(fmt::format(" but {}", *kind));
   const auto there = open_safetensors_file(*std::move(store), name);
-  if (!there) return refuse(fmt::format(" that can be read ({})", there.error().to_string()));
+  if (!there) return refuse(fmt::format(" that can be read ({})", there.error().message()));
   return check_same_leaves(leaves_of(*there), tree, place);
 }
 
