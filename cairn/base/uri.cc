@@ -75,12 +75,32 @@ LocalPath LocalPath::below(std::string_view name) const {
   return LocalPath((text_ == "/" ? "" : text_) + "/" + std::string(name));
 }
 
+namespace {
+
+/// "gs:/bucket" is a URL that went through code for paths, which makes one slash of two.
+Result<void> check_no_lost_slash(std::string_view text) {
+  for (const std::string_view scheme : {"gs", "s3", "gcs", "http", "https", "az", "abfs", "hdfs"}) {
+    if (!text.starts_with(scheme) || !text.substr(scheme.size()).starts_with(":/")) continue;
+    return invalid("uri/lost-slash", "'" + std::string(text) +
+                                         "' looks like a URL that lost a slash; "
+                                         "pass URLs as text, " +
+                                         std::string(scheme) + "://...; as a path, write ./" +
+                                         std::string(text));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Uri> parse_uri(std::string_view text) {
   if (text.empty()) return invalid("uri/empty", "the path is empty; name a directory or a URL");
   if (text.find('\0') != std::string_view::npos) {
     return invalid("uri/nul", "a path cannot contain a NUL byte");
   }
-  if (!is_url(text)) return Uri{std::string(kFile), "", std::string(text)};
+  if (!is_url(text)) {
+    CAIRN_TRY(check_no_lost_slash(text));
+    return Uri{std::string(kFile), "", std::string(text)};
+  }
 
   std::string scheme(scheme_part(text));
   if (scheme.empty() || !is_letter(scheme[0]) || !std::ranges::all_of(scheme, is_scheme_char)) {

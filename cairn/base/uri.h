@@ -50,8 +50,8 @@ struct Uri {
 };
 
 /// `invalid_argument`: uri/empty, uri/bad-scheme, uri/bad-host (a file URL with a host),
-/// uri/no-bucket, uri/nul. Does not look at the disk, decodes no percent escapes, and knows no list
-/// of schemes.
+/// uri/no-bucket, uri/nul, uri/lost-slash ("gs:/bucket", a URL that was taken for a path on the way
+/// here). Does not look at the disk, decodes no percent escapes, and refuses no scheme.
 Result<Uri> parse_uri(std::string_view text);
 
 /// `base` with `below` appended. `below` is a relative path, or empty; an absolute path or a URL of

@@ -171,6 +171,13 @@ TEST(LocalPath, IsNeverAPlaceElsewhere) {
   EXPECT_EQ(LocalPath::parse("").error().reason(), parse_uri("").error().reason());
 }
 
+TEST(LocalPath, IsNoUrlThatLostASlash) {
+  for (const char* text : {"gs:/bucket/a", "s3:/b", "https:/x"})
+    EXPECT_EQ(LocalPath::parse(text).error().reason(), "uri/lost-slash") << text;
+  for (const char* text : {"./gs:/bucket", "a:/b", "gs:", "gs:b", "x/gs:/b"})
+    EXPECT_TRUE(LocalPath::parse(text)) << text;
+}
+
 TEST(LocalPath, LeadsUpAndDown) {
   const struct {
     const char* text;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
+#include "cairn/base/uri.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 #include "cairn/storage/local/probe.h"
@@ -9,7 +10,9 @@
 namespace cairn::cli {
 
 int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& runtime) {
-  const auto report = storage::probe_file_system(runtime.file_system(), args.path);
+  const auto place = LocalPath::parse(args.path);
+  if (!place) return terminal.fail(place.error());
+  const auto report = storage::probe_file_system(runtime.file_system(), *place);
   if (!report) return terminal.fail(report.error());
   if (terminal.json()) {
     Json::Array findings;

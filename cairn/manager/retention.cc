@@ -122,12 +122,31 @@ class Planner {
 
   void keep_last() {
     if (!rules_.keep_last_n) return;
+    const std::int64_t most = *rules_.keep_last_n;
+    std::vector<std::uint64_t> numbers;  // of the branch that goes on
     std::int64_t rank = 0;
     for (Verdict* verdict : counted()) {
-      if (verdict->entry.run.abandoned) continue;
-      if (rank++ >= *rules_.keep_last_n) return;
-      if (verdict->reason.empty())
-        say(*verdict, true, "keep-last", fmt::format("one of the last {}", *rules_.keep_last_n));
+      const RunEntry& run = verdict->entry.run;
+      if (run.abandoned) continue;
+      if (run.lineage) numbers.push_back(run.lineage->number);
+      if (rank++ < most && verdict->reason.empty())
+        say(*verdict, true, "keep-last", fmt::format("one of the last {}", most));
+    }
+    keep_abandoned(most, numbers);
+  }
+
+  /// A branch that was left stays until the one that goes on has saved as many as are to be kept: a
+  /// job that starts again in an old directory by mistake loses nothing by its first save.
+  void keep_abandoned(std::int64_t most, const std::vector<std::uint64_t>& numbers) {
+    for (Verdict* verdict : open_ones()) {
+      const RunEntry& run = verdict->entry.run;
+      if (!run.abandoned || !run.lineage || run.is_temporary) continue;
+      const auto since = std::ranges::count_if(
+          numbers, [&](std::uint64_t number) { return number > run.lineage->number; });
+      if (since < most) {
+        say(*verdict, true, "keep-last",
+            fmt::format("the branch that goes on has saved {} of {} since", since, most));
+      }
     }
   }
 

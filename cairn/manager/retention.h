@@ -7,7 +7,8 @@
 //     links, and the run directory itself.
 //  2. A temporary one that is not the latest good one has been replaced, and goes.
 //  3. Of the others, one stays if any keep rule wants it. Without a keep rule, all stay.
-//     Abandoned ones (discovery.h) are not among the last: keep_last_n counts the run's branch.
+//     keep_last_n counts the run's branch. Abandoned ones (discovery.h) stay until that branch has
+//     saved as many since.
 //  4. While more bytes than `max_bytes` are left, or less space than `min_free_bytes` is free, more
 //     go: first those that best_k does not want, abandoned ones before others, oldest first; then
 //     those that it wants, worst first.

@@ -9,10 +9,10 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/base/human.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/checkpoint/inspect/verify.h"
-#include "cairn/checkpoint/layout/eformer_index.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/python/arrays.h"
@@ -186,6 +186,7 @@ void bind_checkpoints(nb::module_& module) {
   module.def("format_bytes", &format_bytes, nb::arg("bytes"));
   module.def("parse_key",
              [](const std::string& text) { return value_of(KeyPath::parse(text)).parts(); });
+  module.def("check_path", [](const std::string& text) { value_of(parse_uri(text)); });
   module.def("key_text", [](Parts parts) { return KeyPath(std::move(parts)).text(); });
   module.def("list_run", &run_entries, nb::arg("base"));
   module.def("find_latest_checkpoint", &latest_in, nb::arg("base"));

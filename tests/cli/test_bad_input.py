@@ -248,3 +248,8 @@ def test_a_copy_without_hidden_files_is_told_from_damage(cairn, originals, tmp_p
 
 def test_a_path_is_said_once(cairn, tmp_path):
     assert cairn("show", tmp_path / "none", status=3).error.count(str(tmp_path)) == 1
+
+
+def test_doctor_takes_no_url_for_a_path(cairn):
+    assert "[uri/not-local]" in cairn("doctor", "gs://bucket/x", status=3).error
+    assert "[uri/lost-slash]" in cairn("doctor", "gs:/bucket/x", status=2).error

@@ -5,6 +5,7 @@ expected."""
 import datetime as dt
 import errno
 import inspect
+from pathlib import Path
 
 import cairn
 import numpy as np
@@ -110,3 +111,13 @@ def test_a_file_in_the_way_is_not_a_directory(tmp_path):
         cairn.save(TREE, tmp_path / "file")
     assert isinstance(caught.value, cairn.Error)
     assert (caught.value.errno, caught.value.reason) == (errno.ENOTDIR, "fs/not-a-directory")
+
+
+def test_a_url_that_was_made_a_path_is_no_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    place = Path("gs://bucket/run")
+    for call in (lambda: cairn.save({"w": np.ones(1)}, place), lambda: cairn.ls(place),
+                 lambda: cairn.load(place), lambda: Checkpointer(place, None, [])):
+        with pytest.raises(cairn.InvalidArgumentError, match="lost a slash"):
+            call()
+    assert not list(tmp_path.iterdir())

@@ -50,18 +50,15 @@ void RunBranch::loaded(std::int64_t step, const Lineage& lineage) {
   loaded_.push_back({step, lineage});
 }
 
-const RunBranch::Known* RunBranch::newest_until(std::int64_t step) const {
-  const Known* newest = nullptr;
-  const auto look = [&](const Known& known) {
-    if (known.step <= step && (newest == nullptr || known.step >= newest->step)) newest = &known;
-  };
-  if (saved_) look(*saved_);
-  for (const Known& known : loaded_) look(known);
-  return newest;
+const RunBranch::Known* RunBranch::last_known_until(std::int64_t step) const {
+  for (auto known = loaded_.rbegin(); known != loaded_.rend(); ++known) {
+    if (known->step <= step) return &*known;
+  }
+  return saved_ && saved_->step <= step ? &*saved_ : nullptr;
 }
 
 Lineage RunBranch::next(std::int64_t step, const std::string& name, RunOwner& owner) {
-  const bool goes_on = saved_ && newest_until(step) == &*saved_;
+  const bool goes_on = saved_ && last_known_until(step) == &*saved_;
   Lineage mine = goes_on ? saved_->lineage.next(owner.next_number(0), saved_->lineage.number)
                          : branch_off(step, name, owner);
   mine.name = name;
@@ -75,7 +72,7 @@ Lineage RunBranch::branch_off(std::int64_t step, const std::string& name, RunOwn
   const auto entries = listed ? *listed : std::vector<RunEntry>();
   const std::uint64_t number = owner.next_number(highest_number(entries));
   Lineage mine{.number = number};
-  if (const Known* from = newest_until(step)) {
+  if (const Known* from = last_known_until(step)) {
     mine = from->lineage.next(number, from->lineage.number);
   } else if (const auto* branch = saved_ ? &saved_->lineage : latest_branch(entries)) {
     if (const auto last = last_until(step, *branch, entries)) mine = branch->next(number, *last);
@@ -85,8 +82,8 @@ Lineage RunBranch::branch_off(std::int64_t step, const std::string& name, RunOwn
     runtime_.log(
         LogLevel::kWarning, "checkpointer/rewound",
         fmt::format("{} goes on at step {}, behind {}: from now on those are an abandoned branch. "
-                    "They stay until a rule or you remove them, and are not resumed from unless "
-                    "you load one of them by its path",
+                    "They stay until they are saved again, or a rule or you remove them, and are "
+                    "not resumed from unless you load one of them by its path",
                     base_.text(), step, format_names(left)));
   }
   return mine;

@@ -12,9 +12,9 @@
 
 namespace cairn::inline manager {
 
-/// A save goes on from the state with the highest step, up to its own, among what this job saved
-/// last and what it loaded since. If there is none, it goes on from the saves of the latest branch
-/// in the directory up to its step. Threading: confined. Rank 0's alone.
+/// A save goes on from what this job loaded or saved last, of steps up to its own. If there is
+/// none, it goes on from the saves of the latest branch in the directory up to its step. Threading:
+/// confined. Rank 0's alone.
 class RunBranch {
  public:
   /// `runtime` must outlive it.
@@ -33,7 +33,7 @@ class RunBranch {
     std::int64_t step = 0;
     Lineage lineage;
   };
-  const Known* newest_until(std::int64_t step) const;
+  const Known* last_known_until(std::int64_t step) const;
   Lineage branch_off(std::int64_t step, const std::string& name, RunOwner& owner) const;
 
   const LocalPath base_;

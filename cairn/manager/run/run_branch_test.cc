@@ -182,9 +182,21 @@ TEST_F(Rewinding, RulesCountTheBranchThatGoesOn) {
   start_job({.retention = {.keep_last_n = 2}});
   save(150);
   EXPECT_THAT(branch(), ElementsAre(150, 100));
+  EXPECT_THAT(abandoned(), ElementsAre(300, 200)) << "one save is no reason to drop them";
   EXPECT_EQ(load(), 150);
   save(160);
   EXPECT_THAT(branch(), ElementsAre(160, 150));
+  EXPECT_THAT(abandoned(), IsEmpty()) << "as many were saved since as are to be kept";
+}
+
+TEST_F(Rewinding, GoingBackInOneJobIsSeenWhateverStepComesNext) {
+  start_job();
+  save_all({1, 2, 3, 4});
+  load_step(2);
+  save(5);
+  EXPECT_THAT(told("checkpointer/rewound"), HasSubstr("run-4"));
+  EXPECT_THAT(branch(), ElementsAre(5, 2, 1));
+  EXPECT_THAT(abandoned(), ElementsAre(4, 3));
 }
 
 TEST_F(Rewinding, AnAbandonedOneStaysUntilARuleOrAPersonRemovesIt) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 
+from cairn import _core
 from cairn._errors import error_of
 
 PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
@@ -21,4 +22,5 @@ def path_text(path: PathLike) -> str:
                        f"the path {text!r} is no text in UTF-8") from None
     if not text or "://" in text or os.path.isabs(text):
         return text
+    _core.check_path(text)  # before it looks like any other path
     return os.path.join(os.getcwd(), text)

@@ -108,6 +108,7 @@ def local_path(url: Any) -> str:
     text = path_text(url)
     scheme = scheme_of(text)
     if scheme is None:
+        _core.check_path(text or ".")
         return os.path.abspath(os.path.expanduser(text))
     if scheme not in SCHEMES:
         raise error_of("unimplemented", "python/no-such-storage", "",
