@@ -196,8 +196,11 @@ def test_ls_shows_what_the_run_went_back_behind(cairn, run):
     shown = cairn("show", run)
     assert "run-200" in shown.error and "run-500 has a higher step" in shown.error
     document = cairn("gc", run, "--keep-last", 2, "--json").document
-    assert tell(document) == {200: "+latest", 100: "+keep-last", 500: "-unwanted", 400: "-unwanted",
-                              300: "-unwanted"}  # fmt: skip
+    assert tell(document) == {200: "+latest", 100: "+keep-last", 500: "+keep-last",
+                              400: "+keep-last", 300: "+keep-last"}, "one was saved since, of two"
+    document = cairn("gc", run, "--keep-last", 1, "--json").document
+    assert tell(document) == {200: "+latest", 100: "-unwanted", 500: "-unwanted", 400: "-unwanted",
+                              300: "-unwanted"}
 
 
 def test_gc_leaves_copies_and_saves_by_hand(cairn, run):
