@@ -41,11 +41,11 @@ class Pickle {
   struct Dict {
     Numbers items;  ///< key, value, key, value
   };
-  /// Of a class or function. Nobody has looked it up.
+  /// A class or function, by name only: it is never imported.
   struct Name {
     std::string text;  ///< "module:QualifiedName"
   };
-  /// Of a name with arguments. Nobody has called it.
+  /// A call that the pickle asks for: it is never made.
   struct Call {
     Number what = 0;
     Number arguments = 0;

@@ -238,6 +238,21 @@ TEST(BadInputOfFormats, ManyTextsBesideTensorsAreReadInLittleTime) {
   EXPECT_EQ(checkpoint.prefixes.front().manifest.metadata.object()->size(), std::size_t{kTexts});
 }
 
+TEST(BadInputOfFormats, AValueOfTooManyPartsIsRefused) {
+  const TempDir dir;
+  Runtime runtime;
+  std::string key = "m";
+  for (int n = 0; n < 300'000; ++n) key += ".a";
+  write_file(dir / "tensorstore_index.json", R"({"format": "tensorstore", "prefixes": {"m": []}})");
+  write_file(dir / "m_structure.json",
+             R"({"format": "pytree-structure", "prefix": "m", "treedef_b64": "", )"
+             R"("leaf_keys_full": [")" +
+                 key +
+                 R"("], "arr_mask": [false], "array_relpaths": [], )"
+                 R"("nonarray_payload": {"0": "gARLAi4="}})");
+  EXPECT_EQ(reason(load(dir.path(), {.prefix = "m"}, runtime)), "keypath/too-deep");
+}
+
 TEST(BadInputOfFormats, SizesThatCannotBeAddedUpAreRefused) {
   const TempDir dir;
   Runtime runtime;

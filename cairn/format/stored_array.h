@@ -19,8 +19,8 @@ constexpr std::uint64_t kMaxArrayBytes = std::uint64_t{1} << 60;
 
 /// A grid of chunks, each of the full chunk shape (cells outside the array are padding), each an
 /// object of its own or, for formats that keep an array as one run of bytes, a range of one object.
-/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, and check_sizes(),
-/// which whoever fills one from outside asks first. Threading: compatible.
+/// Invariants: chunk_shape.size() == shape.size(), every chunk dimension >= 1, and check_sizes()
+/// succeeds: parsers call it. Threading: compatible.
 struct StoredArray {
   DType dtype = DType::kFloat32;
   Shape shape;

@@ -180,13 +180,15 @@ Result<bool> is_file(const Uri& uri, Runtime& runtime) {
                fmt::format("{} does not exist", local->text()));
 }
 
-/// However a name came to be a path.
+/// Of all leaves, whichever reader made their paths.
 Result<void> check_depths(const Checkpoint& checkpoint) {
+  const auto check = [](const KeyPath& path) -> Result<void> {
+    const std::size_t parts = path.parts().size();
+    return parts > kMaxKeyParts ? check_key_depth(parts, path.text()) : Result<void>();
+  };
   for (const OpenedPrefix& prefix : checkpoint.prefixes) {
-    for (const ManifestArray& array : prefix.manifest.arrays) {
-      const std::size_t parts = array.path.parts().size();
-      if (parts > kMaxKeyParts) return check_key_depth(parts, array.path.text());
-    }
+    for (const ManifestArray& array : prefix.manifest.arrays) CAIRN_TRY(check(array.path));
+    for (const auto& [path, value] : prefix.values) CAIRN_TRY(check(path));
   }
   return {};
 }

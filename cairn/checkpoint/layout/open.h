@@ -24,7 +24,7 @@ struct Place {
   std::vector<std::string> files;         ///< names directly in it, sorted
 };
 
-/// A directory, or a bucket's folder, and what lies directly in it.
+/// A directory or a folder in a bucket, with the names directly in it.
 Result<Place> place_of(const Uri& uri, Runtime& runtime);
 
 /// Asks each layout; the first that answers wins. `failed_precondition`

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees that the reference system saved, unpickled: for callers who trust whoever wrote them."""
+"""Trees that the reference system saved, unpickled: for callers who trust the writer."""
 
 from __future__ import annotations
 
