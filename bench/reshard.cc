@@ -15,7 +15,7 @@
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/load/load_plan.h"
 #include "cairn/checkpoint/save/save.h"
-#include "cairn/testing/forwarding_store.h"
+#include "cairn/storage/forwarding_store.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
 #include "cairn/tree/flatten.h"
@@ -105,7 +105,7 @@ bool holds(const cairn::Tree& tree, const std::vector<Leaf>& leaves) {
 }
 
 /// Counts the bytes that are read from it.
-class CountingStore final : public cairn::testing::ForwardingStore {
+class CountingStore final : public cairn::storage::ForwardingStore {
  public:
   CountingStore(std::shared_ptr<Store> behind, std::atomic<std::uint64_t>& bytes)
       : ForwardingStore(std::move(behind)), bytes_(bytes) {}
@@ -126,6 +126,7 @@ class CountingStore final : public cairn::testing::ForwardingStore {
       bytes_ += out.size();
       return behind_->read_at(offset, out);
     }
+    cairn::Result<std::string> generation() override { return behind_->generation(); }
 
    private:
     const std::unique_ptr<ObjectReader> behind_;

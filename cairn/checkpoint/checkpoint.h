@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,7 +53,7 @@ struct Checkpoint {
   std::string kind;
   std::vector<OpenedPrefix> prefixes;
   std::optional<Record> record;     ///< of ours
-  std::string version;              ///< of ours: for has_changed()
+  std::string version;              ///< of ours: for check_unchanged()
   std::optional<std::string> mark;  ///< of ours: the text of its metadata.json, of the same commit
   std::vector<std::string> notes;   ///< for a person: torn attempts, what could not be checked
 
@@ -71,11 +72,35 @@ struct Checkpoint {
 /// `unimplemented` as the parsers say. A commit that goes on meanwhile is waited out.
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime);
 
-/// Was anything committed there since it was opened? What then fails to be read, or reads as
-/// damaged, is read again after opening anew. Checkpoints of other systems never say so.
-bool has_changed(const Checkpoint& checkpoint, Runtime& runtime);
-/// So often at most: every time, a commit must have come between.
+/// `unavailable` (kReplaced) if it was saved again or removed since it was opened. Checkpoints of
+/// other systems always pass: nothing in them tells.
+Result<void> check_unchanged(const Checkpoint& checkpoint, Runtime& runtime);
+/// Why reading an opened checkpoint failed: check_unchanged() says why what is there now reads as
+/// missing or damaged; otherwise `error` does.
+Error explain_failure(const Error& error, const Checkpoint& checkpoint, Runtime& runtime);
+
+constexpr const char* kReplaced = "checkpoint/replaced";
+/// How often a checkpoint is opened again at most because it was replaced while it was read.
 constexpr int kMostReopenings = 100;
+
+/// `read(opened)`. If that fails because the checkpoint was replaced meanwhile, opens the new one
+/// and reads that instead.
+template <typename Read>
+std::invoke_result_t<const Read&, const Checkpoint&> read_settled(const Checkpoint& opened,
+                                                                  Runtime& runtime,
+                                                                  const Read& read) {
+  auto answer = read(opened);
+  Checkpoint later;
+  const Checkpoint* current = &opened;
+  for (int reopened = 0; !answer; ++reopened) {
+    const Error why = explain_failure(answer.error(), *current, runtime);
+    if (why.reason() != kReplaced || reopened == kMostReopenings) return why;
+    CAIRN_TRY_ASSIGN(later, open_checkpoint(opened.path, runtime));
+    current = &later;
+    answer = read(later);
+  }
+  return answer;
+}
 
 /// All prefixes, or the one that is named. Errors of Checkpoint::prefix().
 Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,

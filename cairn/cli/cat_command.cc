@@ -124,9 +124,11 @@ Result<void> print_value(const FoundLeaf& target, const CatArgs& args, const Ter
 
 Result<void> run(const CatArgs& args, const Terminal& terminal, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_argument(args.path, terminal, runtime));
-  CAIRN_TRY_ASSIGN(const FoundLeaf target, find_leaf(checkpoint, args.key, args.prefix));
-  return target.value != nullptr ? print_value(target, args, terminal)
-                                 : print_array(target, args, terminal, runtime);
+  return read_settled(checkpoint, runtime, [&](const Checkpoint& opened) -> Result<void> {
+    CAIRN_TRY_ASSIGN(const FoundLeaf target, find_leaf(opened, args.key, args.prefix));
+    return target.value != nullptr ? print_value(target, args, terminal)
+                                   : print_array(target, args, terminal, runtime);
+  });
 }
 
 }  // namespace

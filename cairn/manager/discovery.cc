@@ -198,14 +198,12 @@ const Lineage* latest_branch(const std::vector<RunEntry>& entries) {
 
 std::string find_problem(const RunEntry& entry, Runtime& runtime) {
   if (!entry.problem.empty()) return entry.problem;
-  for (int reopened = 0;; ++reopened) {
-    const auto opened = open_checkpoint(entry.path, runtime);
-    if (!opened) return opened.error().message();
-    const auto whole = check_files(*opened, runtime);
-    if (whole) return "";
-    if (reopened == kMostReopenings || !has_changed(*opened, runtime))
-      return whole.error().message();
-  }
+  const auto opened = open_checkpoint(entry.path, runtime);
+  if (!opened) return opened.error().message();
+  const auto whole = read_settled(*opened, runtime, [&](const Checkpoint& checkpoint) {
+    return check_files(checkpoint, runtime);
+  });
+  return whole ? "" : whole.error().message();
 }
 
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime) {

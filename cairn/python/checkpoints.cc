@@ -105,9 +105,12 @@ nb::object read_box(const Opened& opened, std::size_t prefix, std::size_t array,
     box.begin.push_back(begin);
     box.end.push_back(end);
   }
-  return to_numpy(apart([shared = opened.shared(), prefix, array, box, where = own_runtime()] {
-    return load_box(shared->prefixes.at(prefix), array, box, *where);
-  }));
+  return to_numpy(apart(
+      [shared = opened.shared(), prefix, array, box, where = own_runtime()]() -> Result<Array> {
+        auto read = load_box(shared->prefixes.at(prefix), array, box, *where);
+        if (read) return read;
+        return explain_failure(read.error(), *shared, *where);
+      }));
 }
 
 nb::dict verified(const Opened& opened, const Prefix& prefix, const nb::object& progress) {

@@ -45,6 +45,10 @@ class ObjectReader {
   virtual std::uint64_t size() const = 0;
   /// Exactly out.size() bytes. `corrupt` (storage/short-read) where the object ends before them.
   virtual Result<void> read_at(std::uint64_t offset, MutableByteSpan out) = 0;
+  /// As ObjectInfo has it, but asked again: another answer than before means that somebody wrote
+  /// into the object itself, as a file system allows. Putting a new one in its place changes
+  /// nothing.
+  virtual Result<std::string> generation() = 0;
 };
 
 /// A new object on its way; nobody sees it before finish(). Threading: write_at is safe for

@@ -6,14 +6,14 @@
 #include <memory>
 #include <utility>
 
-#include "cairn/testing/forwarding_store.h"
+#include "cairn/storage/forwarding_store.h"
 
 namespace cairn::testing {
 
 /// Counts the bytes that are read and the reads. Threading: safe.
-class CountingStore final : public ForwardingStore {
+class CountingStore final : public storage::ForwardingStore {
  public:
-  using ForwardingStore::ForwardingStore;
+  using storage::ForwardingStore::ForwardingStore;
   std::uint64_t bytes() const { return bytes_; }
   std::uint64_t requests() const { return requests_; }
 
@@ -34,6 +34,7 @@ class CountingStore final : public ForwardingStore {
       ++counter_.requests_;
       return inner_->read_at(offset, out);
     }
+    Result<std::string> generation() override { return inner_->generation(); }
 
    private:
     std::unique_ptr<storage::ObjectReader> inner_;

@@ -67,10 +67,8 @@ Result<PreparedTree> prepare(const OpenedPrefix& prefix, const SaveOptions& opti
   return tree;
 }
 
-}  // namespace
-
-Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
-                           const ConvertOptions& options, Runtime& runtime) {
+Result<SaveReport> convert_once(const Checkpoint& from, const std::string& path,
+                                const ConvertOptions& options, Runtime& runtime) {
   SaveOptions save = options.save;
   if (path.ends_with(".safetensors")) save.layout = kSafetensorsLayout;
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(from, options.prefix));
@@ -88,6 +86,15 @@ Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
   wait_for_saves(path, runtime.rank());
   CAIRN_TRY_ASSIGN(const auto steps, save_alone(std::move(trees), uri, save, runtime));
   return save_now(*steps, runtime).in([&] { return "saving " + path; });
+}
+
+}  // namespace
+
+Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
+                           const ConvertOptions& options, Runtime& runtime) {
+  return read_settled(from, runtime, [&](const Checkpoint& opened) {
+    return convert_once(opened, path, options, runtime);
+  });
 }
 
 }  // namespace cairn::inline checkpoint

@@ -18,7 +18,8 @@ struct ConvertOptions {
 };
 
 /// Reads `from`, checked, and saves it at `path`, decided in one act as every save. Chunks that
-/// must be decoded are decoded once for each piece that needs them. Errors of reading and of
+/// must be decoded are decoded once for each piece that needs them. If `from` is replaced
+/// meanwhile, it is opened again, and the save begins anew. Errors of reading and of
 /// save_checkpoint().
 Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
                            const ConvertOptions& options, Runtime& runtime);

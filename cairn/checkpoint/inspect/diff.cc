@@ -263,6 +263,28 @@ void add_only(Differ& differ, DifferenceKind kind, const OpenedPrefix& prefix) {
     differ.only(kind, prefix, path.text(), value_to_text(value));
 }
 
+Result<DiffReport> diff_once(const Checkpoint& first, const Checkpoint& second,
+                             const DiffOptions& options, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(const auto left, select_prefixes(first, options.prefix));
+  CAIRN_TRY_ASSIGN(auto right, select_prefixes(second, options.prefix));
+  Differ differ(options, runtime);
+  if (left.size() == 1 && right.size() == 1) {
+    differ.add(*left[0], *right[0]);
+    return differ.run();
+  }
+  for (const OpenedPrefix* a : left) {
+    const auto found = std::ranges::find(right, a->name, &OpenedPrefix::name);
+    if (found == right.end()) {
+      add_only(differ, DifferenceKind::kOnlyInFirst, *a);
+    } else {
+      differ.add(*a, **found);
+      right.erase(found);
+    }
+  }
+  for (const OpenedPrefix* b : right) add_only(differ, DifferenceKind::kOnlyInSecond, *b);
+  return differ.run();
+}
+
 }  // namespace
 
 std::string_view difference_name(DifferenceKind kind) {
@@ -289,24 +311,10 @@ std::string_view difference_name(DifferenceKind kind) {
 
 Result<DiffReport> diff(const Checkpoint& first, const Checkpoint& second,
                         const DiffOptions& options, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const auto left, select_prefixes(first, options.prefix));
-  CAIRN_TRY_ASSIGN(auto right, select_prefixes(second, options.prefix));
-  Differ differ(options, runtime);
-  if (left.size() == 1 && right.size() == 1) {
-    differ.add(*left[0], *right[0]);
-    return differ.run();
-  }
-  for (const OpenedPrefix* a : left) {
-    const auto found = std::ranges::find(right, a->name, &OpenedPrefix::name);
-    if (found == right.end()) {
-      add_only(differ, DifferenceKind::kOnlyInFirst, *a);
-    } else {
-      differ.add(*a, **found);
-      right.erase(found);
-    }
-  }
-  for (const OpenedPrefix* b : right) add_only(differ, DifferenceKind::kOnlyInSecond, *b);
-  return differ.run();
+  return read_settled(first, runtime, [&](const Checkpoint& a) {
+    return read_settled(second, runtime,
+                        [&](const Checkpoint& b) { return diff_once(a, b, options, runtime); });
+  });
 }
 
 }  // namespace cairn::inline checkpoint

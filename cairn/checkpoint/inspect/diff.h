@@ -54,7 +54,7 @@ struct DiffOptions {
 
 /// Trees are matched by prefix; where each side has just one, these two are compared whatever they
 /// are called. Elements are equal when their bits are, so that equal NaNs are equal and 0.0 and
-/// -0.0 are not.
+/// -0.0 are not. A checkpoint that is replaced meanwhile is opened again.
 Result<DiffReport> diff(const Checkpoint& first, const Checkpoint& second,
                         const DiffOptions& options, Runtime& runtime);
 

@@ -115,10 +115,8 @@ void fill_in(const Moments& moments, ArrayStats& stats) {
   stats.std = std::sqrt(moments.squares / static_cast<double>(moments.finite));
 }
 
-}  // namespace
-
-Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsOptions& options,
-                                      Runtime& runtime) {
+Result<std::vector<ArrayStats>> stats_once(const Checkpoint& checkpoint,
+                                           const StatsOptions& options, Runtime& runtime) {
   std::vector<ArrayStats> results;
   std::vector<StatsJob> jobs;
   std::uint64_t total = 0;
@@ -147,6 +145,15 @@ Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsO
   for (std::size_t n = 0; n < jobs.size(); ++n) merged[jobs[n].result].merge(moments[n]);
   for (std::size_t i = 0; i < results.size(); ++i) fill_in(merged[i], results[i]);
   return results;
+}
+
+}  // namespace
+
+Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsOptions& options,
+                                      Runtime& runtime) {
+  return read_settled(checkpoint, runtime, [&](const Checkpoint& opened) {
+    return stats_once(opened, options, runtime);
+  });
 }
 
 }  // namespace cairn::inline checkpoint

@@ -35,7 +35,8 @@ struct StatsOptions {
   ProgressSink progress = {};
 };
 
-/// In the order of the trees. Errors of reading.
+/// In the order of the trees. A checkpoint that is replaced meanwhile is opened again. Errors of
+/// reading.
 Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsOptions& options,
                                       Runtime& runtime);
 

@@ -290,18 +290,29 @@ Result<void> check_structure_files(const Checkpoint& checkpoint,
   return {};
 }
 
-}  // namespace
-
-Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
-                            Runtime& runtime) {
+Result<VerifyReport> verify_once(const Checkpoint& checkpoint, const VerifyOptions& options,
+                                 Runtime& runtime) {
   Verifier verifier(runtime);
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
   for (const OpenedPrefix* prefix : prefixes) verifier.add(*prefix);
   CAIRN_TRY_ASSIGN(auto report, verifier.run(options.progress));
   CAIRN_TRY(check_structure_files(checkpoint, prefixes, report, runtime));
-  if (report.damages.empty() || !has_changed(checkpoint, runtime)) return report;
-  CAIRN_TRY_ASSIGN(const Checkpoint now, open_checkpoint(checkpoint.path, runtime));
-  return verify(now, options, runtime);
+  for (const Damage& damage : report.damages) {
+    if (damage.reason == "storage/replaced")
+      return Error(Code::kUnavailable, kReplaced, damage.object + ": " + damage.message);
+  }
+  // What was replaced meanwhile is not damaged.
+  if (!report.damages.empty()) CAIRN_TRY(check_unchanged(checkpoint, runtime));
+  return report;
+}
+
+}  // namespace
+
+Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
+                            Runtime& runtime) {
+  return read_settled(checkpoint, runtime, [&](const Checkpoint& opened) {
+    return verify_once(opened, options, runtime);
+  });
 }
 
 }  // namespace cairn::inline checkpoint

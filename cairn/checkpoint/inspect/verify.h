@@ -37,7 +37,7 @@ struct VerifyOptions {
 /// Arrays with sums: every block against its CRC, array metadata and part headers against the
 /// manifest; then, where nothing is wrong with an array, its elements against the SHA-256 if there
 /// are any. Arrays of other systems: that every chunk decodes. Damage is no error of the call: it
-/// is the answer. Where the checkpoint was replaced meanwhile, the new one is verified instead.
+/// is the answer. A checkpoint that is replaced meanwhile is opened again and verified anew.
 Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
                             Runtime& runtime);
 

@@ -166,7 +166,7 @@ Result<void> follow_changes(const Place& place, const Snapshot& snapshot, const 
   if (checkpoint.notes.empty()) return {};
   CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(runtime.file_system(), *place.directory));
   if (now.version() == snapshot.version()) return {};
-  return Error(Code::kUnavailable, "checkpoint/changed", "it was saved again while it was opened");
+  return Error(Code::kUnavailable, kReplaced, "it was saved again while it was opened");
 }
 
 void add_notes(const Snapshot& snapshot, Checkpoint& checkpoint) {

@@ -240,6 +240,7 @@ Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   for (int reopened = 0;; ++reopened) {
     auto opened = open_once(uri, file, runtime).in([&] { return "opening " + path; });
     if (opened || reopened == kMostReopenings) return opened;
+    if (opened.error().reason() == "storage/replaced") continue;
     // Nobody committed between two failures: it is not a commit that makes it fail.
     const auto version = current_version(uri, runtime);
     if (!version || version == failed_at) return opened;
@@ -247,9 +248,26 @@ Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime) {
   }
 }
 
-bool has_changed(const Checkpoint& checkpoint, Runtime& runtime) {
+namespace {
+
+Error replaced(const Checkpoint& checkpoint) {
+  return Error(Code::kUnavailable, kReplaced,
+               fmt::format("{} was saved again or removed after it was opened; open it again",
+                           checkpoint.path));
+}
+
+}  // namespace
+
+Result<void> check_unchanged(const Checkpoint& checkpoint, Runtime& runtime) {
   const auto uri = parse_uri(checkpoint.path);
-  return uri && checkpoint.record && current_version(*uri, runtime) != checkpoint.version;
+  if (!uri || !checkpoint.record || current_version(*uri, runtime) == checkpoint.version) return {};
+  return replaced(checkpoint);
+}
+
+Error explain_failure(const Error& error, const Checkpoint& checkpoint, Runtime& runtime) {
+  if (error.reason() == "storage/replaced") return replaced(checkpoint);
+  const auto unchanged = check_unchanged(checkpoint, runtime);
+  return unchanged ? error : unchanged.error();
 }
 
 }  // namespace cairn::inline checkpoint

@@ -56,8 +56,9 @@ Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
 /// The key path of an array of another system: its directory, without `below` if it lies there.
 KeyPath path_of_directory(std::string_view directory, std::string_view below);
 
-/// One safetensors file: with the manifest inside it, or as foreign.
-Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,
+/// One safetensors file: with the manifest inside it, or as foreign. It is held open, so that its
+/// header and its data are of the same file although another one takes its place.
+Result<OpenedPrefix> open_safetensors_file(const std::shared_ptr<storage::Store>& store,
                                            const std::string& name);
 
 /// Key paths for names that other systems chose: split at '.', and decoded if all of them are as

@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/layout/strangers.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/format/safetensors/reader.h"
+#include "cairn/storage/pinned_store.h"
 #include "cairn/tree/structure.h"
 
 namespace cairn::inline checkpoint {
@@ -73,12 +74,13 @@ Result<std::optional<Manifest>> embedded_manifest(const st::Header& header,
 }
 
 Result<OpenedPrefix> open_set(const Place& place, const std::string& index_name) {
-  CAIRN_TRY_ASSIGN(const auto index, st::read_index(*place.store, index_name));
-  CAIRN_TRY_ASSIGN(const auto parts, st::read_parts(*place.store, "", index));
+  const auto store = storage::pin_objects(place.store);
+  CAIRN_TRY_ASSIGN(const auto index, st::read_index(*store, index_name));
+  CAIRN_TRY_ASSIGN(const auto parts, st::read_parts(*store, "", index));
   std::unordered_map<std::string_view, std::string_view> part_of(index.weight_map.begin(),
                                                                  index.weight_map.end());
   OpenedPrefix prefix =
-      foreign_prefix(place.store, index_name.substr(0, index_name.size() - kIndexSuffix.size()));
+      foreign_prefix(store, index_name.substr(0, index_name.size() - kIndexSuffix.size()));
   prefix.manifest.metadata = index.metadata;
   for (const st::Part& part : parts) {
     for (const st::Tensor& tensor : part.header.tensors) {
@@ -94,8 +96,9 @@ Result<OpenedPrefix> open_set(const Place& place, const std::string& index_name)
 
 }  // namespace
 
-Result<OpenedPrefix> open_safetensors_file(std::shared_ptr<storage::Store> store,
+Result<OpenedPrefix> open_safetensors_file(const std::shared_ptr<storage::Store>& directory,
                                            const std::string& name) {
+  auto store = storage::pin_objects(directory);
   if (auto stranger = recognise_file(*store, name)) return *std::move(stranger);
   CAIRN_TRY_ASSIGN(const auto header, st::read_header(*store, name));
   CAIRN_TRY_ASSIGN(auto manifest, embedded_manifest(header, name));

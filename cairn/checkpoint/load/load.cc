@@ -214,9 +214,13 @@ Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box&
 Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& options,
                            Runtime& runtime, const SharedReader& share) {
   CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
-  CAIRN_TRY_ASSIGN(Loaded loaded, load_prefix(*prefix, options, runtime, share).in([&] {
+  auto done = load_prefix(*prefix, options, runtime, share).in([&] {
     return "loading " + checkpoint.path;
-  }));
+  });
+  if (!done) return explain_failure(done.error(), checkpoint, runtime);
+  // Without checksums, bytes of a later save are not noticed.
+  if (!options.check) CAIRN_TRY(check_unchanged(checkpoint, runtime));
+  Loaded loaded = *std::move(done);
   loaded.path = checkpoint.path;
   loaded.record = checkpoint.record;
   loaded.mark = checkpoint.mark;
@@ -233,11 +237,9 @@ Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime
   const auto alone = options.use_async ? nullptr : given.on_one_thread();
   Runtime& runtime = alone ? *alone : given;
   if (runtime.ranks() > 1) return load_together(path, options, runtime);
-  for (int reopened = 0;; ++reopened) {
-    CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));
-    auto loaded = load(checkpoint, options, runtime);
-    if (loaded || reopened == kMostReopenings || !has_changed(checkpoint, runtime)) return loaded;
-  }
+  CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, runtime));
+  return read_settled(checkpoint, runtime,
+                      [&](const Checkpoint& opened) { return load(opened, options, runtime); });
 }
 
 }  // namespace cairn::inline checkpoint

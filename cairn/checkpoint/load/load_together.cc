@@ -42,7 +42,7 @@ class JointLoad {
         Verdict verdict = said(loaded);
         // Who failed before it came to the part that all do together does that part too.
         if (!shared_) CAIRN_TRY(share_small({}, ""));
-        verdict.again = !loaded && has_changed(*opened, runtime_);
+        verdict.again = !loaded && loaded.error().reason() == kReplaced;
         CAIRN_TRY_ASSIGN(again, agree(verdict));
         if (!again) return loaded;
       }

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "cairn/format/safetensors/reader.h"
+#include "cairn/storage/forwarding_store.h"
 #include "cairn/storage/memory/memory_store.h"
-#include "cairn/testing/forwarding_store.h"
 
 namespace cairn::format::safetensors {
 namespace {
@@ -212,7 +212,7 @@ TEST(SafetensorsMakeHeader, GivesBackWhatWasWritten) {
 }
 
 // A store that takes bytes in order only, as stores of whole objects do.
-class InOrderStore final : public testing::ForwardingStore {
+class InOrderStore final : public storage::ForwardingStore {
  public:
   InOrderStore() : ForwardingStore(storage::make_memory_store()) {}
 

@@ -43,6 +43,10 @@ class LocalReader final : public ObjectReader {
     if (got == out.size()) return {};
     return short_read(offset, out.size(), place_);
   }
+  Result<std::string> generation() override {
+    CAIRN_TRY_ASSIGN(const FileInfo info, file_->info());
+    return generation_of(info);
+  }
 
  private:
   std::unique_ptr<File> file_;

@@ -32,8 +32,8 @@ ObjectInfo info_of(const Object& object) {
 
 class MemoryReader final : public ObjectReader {
  public:
-  MemoryReader(Buffer bytes, std::string place)
-      : bytes_(std::move(bytes)), place_(std::move(place)) {}
+  MemoryReader(const Object& object, std::string place)
+      : bytes_(object.bytes), generation_(info_of(object).generation), place_(std::move(place)) {}
 
   std::uint64_t size() const override { return bytes_.size(); }
   Result<void> read_at(std::uint64_t offset, MutableByteSpan out) override {
@@ -43,9 +43,11 @@ class MemoryReader final : public ObjectReader {
     if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
     return {};
   }
+  Result<std::string> generation() override { return generation_; }
 
  private:
   Buffer bytes_;
+  std::string generation_;
   std::string place_;
 };
 
@@ -68,7 +70,7 @@ class MemoryStore final : public Store {
   }
   Result<std::unique_ptr<ObjectReader>> open(std::string_view key) override {
     CAIRN_TRY_ASSIGN(const Object object, find(key));
-    return std::make_unique<MemoryReader>(object.bytes, describe(key));
+    return std::make_unique<MemoryReader>(object, describe(key));
   }
   Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) override;
   Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition) override;
