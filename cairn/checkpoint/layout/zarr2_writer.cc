@@ -108,12 +108,24 @@ class Zarr2Writer final : public ArrayWriter {
   Result<void> write_metadata(std::size_t i) {
     const format::StoredArray& stored = arrays_[i].stored;
     CAIRN_TRY_ASSIGN(const std::string text, format::zarr2::dump_metadata(stored));
-    CAIRN_TRY(store_->put(object_key(stored.key, format::zarr2::kMetadataName), as_bytes(text)));
+    CAIRN_TRY(put_once(object_key(stored.key, format::zarr2::kMetadataName), text));
     for (const std::string& group : groups_[i]) {
-      CAIRN_TRY(store_->put(object_key(group, format::zarr2::kGroupName),
-                            as_bytes(format::zarr2::kGroupMetadata)));
+      CAIRN_TRY(
+          put_once(object_key(group, format::zarr2::kGroupName), format::zarr2::kGroupMetadata));
     }
     return {};
+  }
+
+  // Each name is written once. One that is there already was another name for us.
+  Result<void> put_once(const std::string& key, std::string_view text) {
+    const auto done = store_->put(key, as_bytes(text), {.absent = true});
+    if (done) return {};
+    if (done.error().reason() != "storage/condition-failed") return done.error();
+    return Error(Code::kFailedPrecondition, "layout/one-name",
+                 "on this file system the name is the same as that of another leaf or "
+                 "container, which differs in upper and lower case or in the form of "
+                 "Unicode; rename one, or save with the layout safetensors")
+        .in(store_->describe(key));
   }
 
   Result<void> write_here(const WriteJob& job, const format::StoredArray& stored, ByteSpan cells) {
