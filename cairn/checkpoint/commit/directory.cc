@@ -120,10 +120,15 @@ Result<std::unique_ptr<File>> Directory::open_file(const std::string& name, bool
 }
 
 Result<void> Directory::write_synced(const std::string& name, std::string_view content) const {
-  CAIRN_TRY_ASSIGN(const auto file, open_file(name, true));
-  CAIRN_TRY(file->truncate(0));
-  CAIRN_TRY(file->write_at(0, as_bytes(content)));
-  return file->sync();
+  auto file = fs_->open(handle_.get(), name, storage::kNewFile);
+  if (!file && file.error().reason() == "fs/exists") {
+    // Not truncated: it may be another name of somebody's file.
+    CAIRN_TRY(fs_->remove_file(handle_.get(), name));
+    file = fs_->open(handle_.get(), name, storage::kNewFile);
+  }
+  if (!file) return file.error();
+  CAIRN_TRY((*file)->write_at(0, as_bytes(content)));
+  return (*file)->sync();
 }
 
 Result<void> Directory::replace(const std::string& name, const std::string& aside,
@@ -196,6 +201,19 @@ Result<std::unique_ptr<File>> try_acquire(const Directory& directory, const std:
   return file;
 }
 
+/// For the messages of those who wait. A file with a second name may be somebody's: it serves as
+/// lock, and is not written.
+Result<void> name_holder(File& lock) {
+  CAIRN_TRY_ASSIGN(const auto info, lock.info());
+  if (info.links != 1) return {};
+  const ProcessName self = this_process();
+  const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
+  // In place: there is room for that on a full disk. Whoever removes something needs the lock too.
+  const auto named = lock.write_at(0, as_bytes(holder));
+  if (named) lock.truncate(holder.size()).ignore_error("only the first line counts");
+  return {};
+}
+
 Error gone(const Directory& directory) {
   return Error(Code::kNotFound, "commit/directory-gone",
                fmt::format("{} was removed or replaced meanwhile", directory.path()));
@@ -222,11 +240,7 @@ Result<DirectoryLock> DirectoryLock::acquire(const Directory& directory, Clock& 
     if (!tried) return is_missing(tried.error()) ? gone(directory) : std::move(tried).error();
     if (auto& file = *tried) {
       CAIRN_TRY(check_found_by_path(directory));
-      const ProcessName self = this_process();
-      const std::string holder = fmt::format("process {} on {}\n", self.process, self.host);
-      // In place, for a full disk has room for that; who removes something needs the lock too.
-      const auto named = file->write_at(0, as_bytes(holder));
-      if (named) file->truncate(holder.size()).ignore_error("only the first line counts");
+      CAIRN_TRY(name_holder(*file));
       return DirectoryLock(std::move(file));
     }
     if (clock.monotonic() >= deadline) {

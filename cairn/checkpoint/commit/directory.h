@@ -41,7 +41,8 @@ class Directory {
   Result<std::vector<storage::DirEntry>> list(const std::string& name = ".") const;
   /// Nothing if it is not there. `corrupt` (checkpoint/file-too-large) above `limit`.
   Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) const;
-  /// A new file with this content, synced; its name is not.
+  /// A new file with this content, synced; its name is not. What was there under this name goes,
+  /// and keeps its content if it has other names.
   Result<void> write_synced(const std::string& name, std::string_view content) const;
   /// The file `name` has this content, or what it had before: written aside, renamed, all synced.
   Result<void> replace(const std::string& name, const std::string& aside,
@@ -81,7 +82,7 @@ Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& 
 std::string parent_name(const std::string& name);
 
 /// Held until destroyed. The lock is on the open file `name`, which is never unlinked unless its
-/// directory goes; its text names the last holder.
+/// directory goes; its text names the last holder, unless the file has a second name (a hard link).
 class DirectoryLock {
  public:
   /// `deadline_exceeded` (commit/lock-timeout) with the holder, `failed_precondition`
