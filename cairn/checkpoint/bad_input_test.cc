@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -280,6 +281,22 @@ TEST(BadInputOfFormats, VerifyTakesNoMemoryForChunksThatAreNotThere) {
   const VerifyReport report = must(verify(one, {}, runtime));
   ASSERT_EQ(report.damages.size(), 1U);
   EXPECT_EQ(report.damages.front().reason, "chunk/size");
+}
+
+TEST(BadInputOfFormats, ALoadThatCannotFitIntoMemoryIsRefusedBeforeItBegins) {
+  const TempDir dir;
+  Runtime runtime;
+  // Each would fit; there are no chunks.
+  const std::uint64_t each = largest_possible_memory() / 3;
+  for (const char* const name : {"a", "b", "c", "d"}) {
+    fs::create_directories(dir / name);
+    write_file(dir / (std::string(name) + "/.zarray"),
+               fmt::format(R"({{"chunks":[{0}],"compressor":null,"dtype":"|i1","fill_value":0,)"
+                           R"("filters":null,"order":"C","shape":[{0}],"zarr_format":2}})",
+                           each));
+  }
+  const auto loaded = load(dir.path(), {}, runtime);
+  EXPECT_EQ(reason(loaded), "load/no-memory");
 }
 
 TEST(BadInputOfFormats, AChunkThatWasCutIsRefused) {

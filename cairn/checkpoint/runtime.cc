@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -35,20 +36,26 @@ std::optional<std::uint64_t> read_number(const std::string& path) {
   return value;
 }
 
-std::optional<std::uint64_t> machine_available() {
+/// A row of /proc/meminfo.
+std::optional<std::uint64_t> machine_memory(std::string_view row) {
   std::ifstream in("/proc/meminfo");
   std::string name;
   std::uint64_t kib = 0;
   std::string unit;
   while (in >> name >> kib) {
-    if (name == "MemAvailable:") return kib * kKiB;
+    if (name == row) return kib * kKiB;
     std::getline(in, unit);
   }
   return std::nullopt;
 }
 
-// What the control group of this process leaves: version 2, then version 1.
-std::optional<std::uint64_t> cgroup_available() {
+struct GroupMemory {
+  std::uint64_t limit = 0;
+  std::uint64_t used = 0;
+};
+
+// Of the control group of this process, if it has a limit: version 2, then version 1.
+std::optional<GroupMemory> group_memory() {
   std::ifstream in("/proc/self/cgroup");
   std::string line;
   std::string group;
@@ -63,7 +70,7 @@ std::optional<std::uint64_t> cgroup_available() {
     used = read_number("/sys/fs/cgroup/memory/memory.usage_in_bytes");
   }
   if (!limit || !used) return std::nullopt;
-  return *limit - std::min(*limit, *used);
+  return GroupMemory{*limit, *used};
 }
 
 }  // namespace
@@ -106,9 +113,18 @@ void Runtime::log(LogLevel level, const char* event, std::string message) const 
 }
 
 std::uint64_t estimate_available_memory() {
-  std::uint64_t available = machine_available().value_or(0);
-  if (const auto group = cgroup_available()) available = std::min(available, *group);
+  std::uint64_t available = machine_memory("MemAvailable:").value_or(0);
+  if (const auto group = group_memory())
+    available = std::min(available, group->limit - std::min(group->limit, group->used));
   return std::max(available / 2, 100 * kMiB);
+}
+
+std::uint64_t largest_possible_memory() {
+  const auto total = machine_memory("MemTotal:");
+  if (!total) return std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t swap = machine_memory("SwapTotal:").value_or(0);
+  const auto group = group_memory();
+  return (group ? std::min(*total, group->limit) : *total) + swap;
 }
 
 }  // namespace cairn::inline checkpoint

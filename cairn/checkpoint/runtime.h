@@ -78,5 +78,8 @@ class Runtime {
 
 /// Half of the memory that is free to this process, cgroup limits respected, at least 100 MiB.
 std::uint64_t estimate_available_memory();
+/// What this process can have at most, whatever others use: memory and swap of the machine, or of
+/// the control group.
+std::uint64_t largest_possible_memory();
 
 }  // namespace cairn::inline checkpoint

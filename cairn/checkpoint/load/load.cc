@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "cairn/base/error_list.h"
+#include "cairn/base/human.h"
 #include "cairn/checkpoint/load/check_digest.h"
 #include "cairn/checkpoint/load/load_target.h"
 #include "cairn/checkpoint/load/load_together.h"
@@ -112,6 +113,21 @@ struct Preparation {
   LoadReport report;
 };
 
+/// Memory is only taken page by page as it is written: without this check, a load of more than
+/// there is would get far before the system killed the process.
+Result<void> check_total_memory(const LoadWork& work) {
+  std::uint64_t bytes = 0;
+  for (const ShardedArray& array : work.destinations) {
+    for (const Shard& shard : array.shards()) bytes += shard.data.nbytes();
+  }
+  const std::uint64_t most = largest_possible_memory();
+  if (bytes <= most) return {};
+  return Error(Code::kResourceExhausted, "load/no-memory",
+               fmt::format("the arrays take {}, and this process can have at most {}: load some of "
+                           "the leaves (keys), or a part of each (sharding, mesh)",
+                           format_bytes(bytes), format_bytes(most)));
+}
+
 Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& options, int rank) {
   if (options.dtype && !is_float(*options.dtype)) {
     return Error(Code::kInvalidArgument, "load/float-dtype",
@@ -126,6 +142,7 @@ Result<Preparation> prepare(const OpenedPrefix& prefix, const LoadOptions& optio
   } else {
     CAIRN_TRY_ASSIGN(ready.work, choose_all(prefix, options, target, rank));
   }
+  if (!options.fill) CAIRN_TRY(check_total_memory(ready.work));
   return ready;
 }
 

@@ -275,5 +275,20 @@ TEST_F(Loading, AManifestThatWasEditedIsNoticed) {
   EXPECT_EQ(loaded.error().reason(), "checkpoint/manifest-digest");
 }
 
+// Into memory of another type, and into memory that is not dense.
+TEST(LoadingForeign, AChunkThatIsNotThereIsTheFillValueWhereverItGoes) {
+  const testing::TempDir dir;
+  Runtime runtime;
+  std::filesystem::create_directories(dir / "w");
+  testing::write_file(dir / "w/.zarray",
+                      R"({"chunks":[2,3],"compressor":null,"dtype":"<f4","fill_value":2.5,)"
+                      R"("filters":null,"order":"C","shape":[4,6],"zarr_format":2})");
+  EXPECT_THAT(numbers(leaf(must(load(dir.path(), {}, runtime)).tree, "w")),
+              ::testing::AllOf(::testing::SizeIs(24), ::testing::Each(2.5)));
+  const Loaded wide = must(load(dir.path(), {.dtype = DType::kFloat64}, runtime));
+  const Array narrow = must(cast_array(leaf(wide.tree, "w"), DType::kFloat32));
+  EXPECT_THAT(numbers(narrow), ::testing::AllOf(::testing::SizeIs(24), ::testing::Each(2.5)));
+}
+
 }  // namespace
 }  // namespace cairn

@@ -173,12 +173,17 @@ class Reader {
   Result<void> fill(const ReadJob& job, const format::StoredArray& stored) {
     for (const std::size_t i : plan_.wanted_of(job)) {
       const Scatter scatter(targets_[i], job.chunk);
-      const Box box = scatter.wanted();
-      CAIRN_TRY_ASSIGN(Array filled, Array::allocate(stored.dtype, box.shape()));
-      format::fill_cells(stored, filled.mutable_bytes());
-      Array to = scatter.destination(box);
-      CAIRN_TRY_ASSIGN(const Array cast, cast_array(filled, to.dtype()));
-      CAIRN_TRY(copy_array(cast, to));
+      Array to = scatter.destination(scatter.wanted());
+      if (to.dtype() == stored.dtype && to.dense()) {
+        format::fill_cells(stored, to.mutable_bytes());
+        continue;
+      }
+      CAIRN_TRY_ASSIGN(Array cell, Array::allocate(stored.dtype, {}));
+      format::fill_cells(stored, cell.mutable_bytes());
+      CAIRN_TRY_ASSIGN(const Array cast, cast_array(cell, to.dtype()));
+      const Strides nowhere(to.shape().size(), 0);
+      copy_strided(to.shape(), item_size(to.dtype()), {cast.data(), &nowhere},
+                   {to.mutable_data(), &to.strides()});
     }
     return {};
   }

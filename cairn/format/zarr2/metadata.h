@@ -18,7 +18,7 @@ constexpr std::size_t kMaxMetadataBytes = std::size_t{1} << 20;
 /// Largest chunk behind a compressor, decoded: it has to be in memory whole.
 constexpr std::uint64_t kMaxCompressedChunkBytes = 64 * kGiB;
 /// Most chunks of one array: each costs a plan some memory, and none of them has to be stored.
-constexpr std::uint64_t kMaxChunks = std::uint64_t{1} << 24;
+constexpr std::uint64_t kMaxChunks = std::uint64_t{1} << 22;
 
 /// Pure. `key` of the result is empty. `corrupt` for damaged text and `unimplemented` for what zarr
 /// allows and we refuse by name; every reason begins with zarr2/. The codec of the result can be
