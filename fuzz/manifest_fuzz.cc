@@ -27,26 +27,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(again->digest == manifest->digest);
   }
   if (const auto record = cairn::parse_record(text)) {
-    const auto again = cairn::parse_record(cairn::dump_record(*record));
+    const auto again = cairn::parse_record(*cairn::dump_record(*record));
     require(again.has_value());
     require(again->generation == record->generation);
   }
   if (cairn::parse_eformer_index(text)) {
     const auto merged =
         cairn::merge_eformer_index(text, {{"p", cairn::Json(cairn::Json::Array{})}});
-    require(merged.has_value());
-    require(cairn::parse_eformer_index(*merged).has_value());
+    require(merged.has_value() && merged->has_value());
+    require(cairn::parse_eformer_index(**merged).has_value());
   }
   if (const auto attempt = cairn::parse_attempt_file(text)) {
-    require(cairn::parse_attempt_file(cairn::dump_attempt_file(*attempt)).has_value());
+    require(cairn::parse_attempt_file(*cairn::dump_attempt_file(*attempt)).has_value());
   }
   if (const auto report = cairn::parse_rank_report(text)) {
-    const auto again = cairn::parse_rank_report(cairn::dump_rank_report(*report));
+    const auto again = cairn::parse_rank_report(*cairn::dump_rank_report(*report));
     require(again.has_value());
     require(again->sums == report->sums);
   }
   if (const auto outcome = cairn::parse_outcome(text)) {
-    require(cairn::parse_outcome(cairn::dump_outcome(*outcome)).has_value());
+    require(cairn::parse_outcome(*cairn::dump_outcome(*outcome)).has_value());
   }
   return 0;
 }

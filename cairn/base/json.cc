@@ -305,9 +305,15 @@ std::string_view Json::kind_name() const {
 
 bool Json::operator==(const Json& other) const { return state_ == other.state_; }
 
-Result<void> check_json(const Json& value, const JsonLimits& limits) {
+Result<std::string> dump_json_file(const Json& value, const JsonLimits& limits,
+                                   const JsonStyle& style) {
   std::size_t left = limits.values;
-  return spend(value, limits.depth, left);
+  CAIRN_TRY(spend(value, limits.depth, left));
+  std::string text = dump_json(value, style) + "\n";
+  if (text.size() <= limits.bytes) return text;
+  return Error(Code::kInvalidArgument, "json/too-large",
+               fmt::format("JSON text of {} bytes, and at most {} are read back", text.size(),
+                           limits.bytes));
 }
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {

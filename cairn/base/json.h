@@ -89,10 +89,6 @@ struct JsonLimits {
 /// `resource_exhausted` (base/out-of-memory) where even that much text does not fit.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
-/// Would parse_json() read the value back, as far as depth and number of values go?
-/// `invalid_argument`: json/too-deep, json/too-many-values. For writers, before they write.
-Result<void> check_json(const Json& value, const JsonLimits& limits);
-
 struct JsonStyle {
   int indent = 0;      ///< 0: one line, no spaces; otherwise spaces a level, as Python's indent=
   bool ascii = false;  ///< escape what is not ASCII, as Python's json.dumps
@@ -103,5 +99,10 @@ struct JsonStyle {
 /// infinities, which JSON does not have, become null: callers encode them as text first. Bytes that
 /// are no UTF-8 become U+FFFD.
 std::string dump_json(const Json& value, const JsonStyle& style = {});
+
+/// The text of a file, with a newline at its end, that parse_json() reads back within `limits`.
+/// `invalid_argument`: json/too-large, json/too-deep, json/too-many-values.
+Result<std::string> dump_json_file(const Json& value, const JsonLimits& limits,
+                                   const JsonStyle& style = {});
 
 }  // namespace cairn::inline base

@@ -213,8 +213,8 @@ TEST(Json, RefusesMoreValuesThanTheLimitAllows) {
                      {.values = row.values - 1, .repeated = repeated});
     }
     const Json json = *parse_json(row.text, {.repeated = Repeated::kKeep});
-    EXPECT_TRUE(check_json(json, {.values = row.values})) << row.text;
-    const auto checked = check_json(json, {.values = row.values - 1});
+    EXPECT_TRUE(dump_json_file(json, {.values = row.values})) << row.text;
+    const auto checked = dump_json_file(json, {.values = row.values - 1});
     ASSERT_FALSE(checked) << row.text;
     EXPECT_EQ(checked.error().reason(), "json/too-many-values");
   }
@@ -228,10 +228,18 @@ TEST(Json, KeepsTheMemoryOfManyValuesWithinTheLimit) {
 
 TEST(Json, SaysBeforeWritingThatTheTextWouldBeTooDeep) {
   const Json json = *parse_json(nested(64));
-  EXPECT_TRUE(check_json(json, {.depth = 64}));
-  const auto checked = check_json(json, {.depth = 63});
+  EXPECT_TRUE(dump_json_file(json, {.depth = 64}));
+  const auto checked = dump_json_file(json, {.depth = 63});
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().reason(), "json/too-deep");
+}
+
+TEST(Json, SaysBeforeWritingThatTheTextWouldBeTooLong) {
+  const Json json = *parse_json("[1,2]");
+  EXPECT_EQ(*dump_json_file(json, {.bytes = 6}), "[1,2]\n");
+  const auto text = dump_json_file(json, {.bytes = 5});
+  ASSERT_FALSE(text);
+  EXPECT_EQ(text.error().reason(), "json/too-large");
 }
 
 TEST(Json, RefusesNestingAboveTheLimit) {

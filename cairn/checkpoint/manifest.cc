@@ -85,14 +85,9 @@ Result<std::string> dump_manifest(const Manifest& manifest) {
   if (!manifest.structure_file.empty()) json.set("structure_file", manifest.structure_file);
   columns_to_json(manifest, json);
   json.set("digest", root_digest(manifest));
-  CAIRN_TRY(check_json(json, kLimits));
-  std::string text = dump_json(json) + "\n";
-  if (text.size() <= kLimits.bytes) return text;
-  return Error(
-      Code::kInvalidArgument, "manifest/too-large",
-      fmt::format("the manifest of {} arrays would have {} bytes, and at most {} are read; "
-                  "save the tree as several prefixes",
-                  manifest.arrays.size(), text.size(), kLimits.bytes));
+  return dump_json_file(json, kLimits).in([&] {
+    return fmt::format("the manifest of {} arrays", manifest.arrays.size());
+  });
 }
 
 namespace {

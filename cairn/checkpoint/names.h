@@ -11,6 +11,8 @@ namespace cairn::inline checkpoint {
 
 constexpr std::string_view kRecordName = "cairn.json";
 constexpr std::string_view kMarkName = "metadata.json";
+/// The mark of a checkpoint that turned out to be torn.
+constexpr std::string_view kTornMarkName = "metadata.json.torn";
 constexpr std::string_view kIndexName = "tensorstore_index.json";
 constexpr std::string_view kCheckpointMetadataName = "checkpoint_metadata.json";
 constexpr std::string_view kLockName = ".cairn-lock";

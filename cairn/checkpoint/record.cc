@@ -14,6 +14,8 @@ namespace cairn::inline checkpoint {
 
 namespace {
 
+constexpr JsonLimits kRecordLimits = {.bytes = kMaxRecordBytes};
+
 Error bad_member(std::string_view name) {
   return Error(Code::kCorrupt, "record/bad-member",
                fmt::format("cairn.json has no valid member '{}'", name));
@@ -86,7 +88,7 @@ const RecordPrefix* Record::find(std::string_view name) const {
 }
 
 Result<Record> parse_record(std::string_view text) {
-  auto parsed = parse_json(text, JsonLimits{.bytes = kMaxRecordBytes});
+  auto parsed = parse_json(text, kRecordLimits);
   if (!parsed || parsed->object() == nullptr) {
     return Error(Code::kCorrupt, "record/bad-json",
                  parsed ? "cairn.json is not a JSON object" : parsed.error().to_string());
@@ -118,7 +120,7 @@ Result<Record> parse_record(std::string_view text) {
   return record;
 }
 
-std::string dump_record(const Record& record) {
+Result<std::string> dump_record(const Record& record) {
   Json::Object prefixes;
   for (const RecordPrefix& prefix : record.prefixes) {
     prefixes.emplace_back(prefix.name,
@@ -135,7 +137,12 @@ std::string dump_record(const Record& record) {
                                {"generation", record.generation},
                                {"prefixes", std::move(prefixes)},
                                {"committed", texts_to_json(record.committed)}});
-  return dump_json(json, JsonStyle{.indent = 2}) + "\n";
+  auto text = dump_json_file(json, kRecordLimits, {.indent = 2});
+  if (text) return text;
+  return Error(Code::kInvalidArgument, "record/too-many-names",
+               fmt::format("the tree has too many names at its top for cairn.json ({}); save it "
+                           "with a prefix, which makes them one directory",
+                           text.error().message()));
 }
 
 std::string writer_name() { return fmt::format("cairn {}", kVersion); }

@@ -14,8 +14,8 @@ namespace cairn::inline checkpoint {
 
 /// Version of the files that this library writes and the newest that it reads.
 constexpr int kFormatVersion = 1;
-/// Longest record that is read.
-constexpr std::size_t kMaxRecordBytes = std::size_t{16} << 20;
+/// Longest record that is written and read.
+constexpr std::size_t kMaxRecordBytes = std::size_t{32} << 20;
 /// How many committed attempt ids a record remembers.
 constexpr std::size_t kRememberedAttempts = 16;
 
@@ -45,7 +45,8 @@ struct Record {
 /// Pure. `corrupt` (record/bad-json, record/bad-member, record/unsafe-name), `unimplemented`
 /// (record/newer-format) which says the version that is needed.
 Result<Record> parse_record(std::string_view text);
-std::string dump_record(const Record& record);
+/// `invalid_argument` (record/too-many-names) for more than parse_record() would read.
+Result<std::string> dump_record(const Record& record);
 
 /// "cairn 0.1.0"
 std::string writer_name();

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/testing/must.h"
+
 namespace cairn {
 namespace {
+
+using testing::must;
 
 Record sample() {
   Record record;
@@ -19,16 +23,22 @@ Record sample() {
 }
 
 TEST(Record, ComesBackEqual) {
-  const auto parsed = parse_record(dump_record(sample()));
+  const auto parsed = parse_record(must(dump_record(sample())));
   ASSERT_TRUE(parsed) << parsed.error().to_string();
-  EXPECT_EQ(dump_record(*parsed), dump_record(sample()));
+  EXPECT_EQ(must(dump_record(*parsed)), must(dump_record(sample())));
   ASSERT_NE(parsed->find("model"), nullptr);
   EXPECT_EQ(parsed->find("model")->manifest_bytes, 10u);
   EXPECT_EQ(parsed->find("opt"), nullptr);
 }
 
+TEST(Record, IsNotWrittenWhereItCouldNotBeRead) {
+  Record record = sample();
+  record.prefixes.back().entries.assign(100, std::string(kMaxRecordBytes / 100, 'n'));
+  EXPECT_EQ(testing::reason(dump_record(record)), "record/too-many-names");
+}
+
 TEST(Record, IgnoresMembersItDoesNotKnow) {
-  std::string text = dump_record(sample());
+  std::string text = must(dump_record(sample()));
   text.insert(1, "\"later\": [1, 2],");
   EXPECT_TRUE(parse_record(text));
 }
@@ -52,7 +62,7 @@ TEST(Record, RefusesDamageByName) {
       {"newer", "\"format\": 1", "\"format\": 2", "record/newer-format"},
   };
   for (const Damage& damage : damages) {
-    std::string text = dump_record(sample());
+    std::string text = must(dump_record(sample()));
     const std::size_t at = text.find(damage.from);
     ASSERT_NE(at, std::string::npos) << damage.name;
     text.replace(at, std::string(damage.from).size(), damage.to);

@@ -59,7 +59,7 @@ void forge_sha256(const std::string& path, const Checkpoint& opened) {
   record.prefixes.front().manifest_bytes = text.size();
   record.prefixes.front().manifest_sha256 = sha256_hex(as_bytes(text));
   std::ofstream(path + "/" + record.prefixes.front().manifest) << text;
-  std::ofstream(path + "/cairn.json") << dump_record(record);
+  std::ofstream(path + "/cairn.json") << must(dump_record(record));
 }
 
 class Manager : public ::testing::Test {

@@ -11,9 +11,6 @@
 
 namespace cairn::inline manager {
 
-/// The mark of a checkpoint that turned out to be torn.
-constexpr std::string_view kTornMarkName = "metadata.json.torn";
-
 struct OwnFiles {
   std::vector<std::string> beside;  ///< files that belong to the checkpoint beside its entries
   std::string other;                ///< the first that is nobody's we know; empty: there is none

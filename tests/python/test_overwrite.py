@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cairn.serialization import AsyncCheckpointManager, CheckpointManager
 from cairn.serialization.serialization import tree_serialize_leaves
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 OLD = {"w": np.ones(2), "rate": 0.5}
 NEW = {"w": np.zeros(3), "layers": [np.ones(1)]}
@@ -76,3 +76,24 @@ def test_the_managers_replace_what_is_there(tmp_path):
         CheckpointManager.save_checkpoint(tree, tmp_path / "b.safetensors", None,
                                           shard_size_gb=None)
     assert list(load_file(tmp_path / "b.safetensors")) == ["b"]
+
+
+def test_opened_checkpoint_says_that_it_was_replaced(tmp_path):
+    path = tmp_path / "c"
+    cairn.save({"w": np.zeros(3, np.float32)}, path)
+    opened = cairn.open(path)
+    cairn.save({"w": np.ones(3, np.float32)}, path)
+    with pytest.raises(cairn.Error, match="saved again or removed after it was opened") as caught:
+        opened["w"][:]
+    assert caught.value.reason == "checkpoint/replaced"
+    assert cairn.open(path)["w"][0] == 1
+
+
+def test_opened_file_of_another_system_is_held(tmp_path):
+    path = tmp_path / "m.safetensors"
+    save_file({"w": np.zeros(3, np.float32)}, path)
+    opened = cairn.open(path)
+    save_file({"w": np.ones(3, np.float32)}, tmp_path / "new")
+    (tmp_path / "new").rename(path)
+    assert opened["w"][0] == 0
+    assert cairn.open(path)["w"][0] == 1

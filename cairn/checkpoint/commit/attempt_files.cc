@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/attempt_files.h"
 
+#include <fmt/format.h>
+
 #include "cairn/base/uri.h"
 #include "cairn/checkpoint/commit/told_error.h"
+#include "cairn/checkpoint/names.h"
 
 namespace cairn::inline checkpoint {
 
@@ -10,6 +13,18 @@ namespace {
 
 Error bad_attempt() { return Error(Code::kCorrupt, "attempt/bad-file", "attempt.json is damaged"); }
 Error bad_outcome() { return Error(Code::kCorrupt, "outcome/bad-file", "outcome.json is damaged"); }
+
+constexpr JsonLimits kAttemptFileLimits = {.bytes = kMaxAttemptFileBytes,
+                                           .values = std::size_t{1} << 22};
+
+Result<std::string> dump_limited(const Json& json, const char* reason, std::string_view file) {
+  auto text = dump_json_file(json, kAttemptFileLimits, {.indent = 2});
+  if (text) return text;
+  return Error(Code::kInvalidArgument, reason,
+               fmt::format("{} would have too many names ({}); save fewer prefixes at once, or the "
+                           "tree with a prefix",
+                           file, text.error().message()));
+}
 
 Json optional_text(const std::optional<std::string>& text) { return text ? Json(*text) : Json(); }
 
@@ -40,13 +55,14 @@ Json file_to_json(const ReplacedFile& file) {
 
 Result<ReplacedFile> file_from_json(const Json& json) {
   const auto name = text_or_nothing(json.find("name"));
-  if (!name || !is_safe_relative_path(*name)) return bad_outcome();
+  if (name != kIndexName && name != kCheckpointMetadataName && name != kMarkName)
+    return bad_outcome();
   return ReplacedFile{*name, text_or_nothing(json.find("from")), text_or_nothing(json.find("to"))};
 }
 
 }  // namespace
 
-std::string dump_attempt_file(const AttemptFile& attempt) {
+Result<std::string> dump_attempt_file(const AttemptFile& attempt) {
   Json::Array prefixes;
   for (const auto& [name, before] : attempt.prefixes)
     prefixes.emplace_back(Json::Array{name, before});
@@ -60,11 +76,11 @@ std::string dump_attempt_file(const AttemptFile& attempt) {
                                {"generation", attempt.generation},
                                {"mark_sha256", optional_text(attempt.mark_sha256)},
                                {"prefixes", std::move(prefixes)}});
-  return dump_json(json, JsonStyle{.indent = 2}) + "\n";
+  return dump_limited(json, "attempt/too-large", kAttemptFile);
 }
 
 Result<AttemptFile> parse_attempt_file(std::string_view text) {
-  const auto json = parse_json(text, JsonLimits{.bytes = kMaxAttemptFileBytes});
+  const auto json = parse_json(text, kAttemptFileLimits);
   if (!json || json->object() == nullptr) return bad_attempt();
   AttemptFile attempt;
   const std::pair<const char*, std::string*> texts[] = {{"attempt", &attempt.id},
@@ -100,7 +116,7 @@ Result<AttemptFile> parse_attempt_file(std::string_view text) {
   return attempt;
 }
 
-std::string dump_outcome(const Outcome& outcome) {
+Result<std::string> dump_outcome(const Outcome& outcome) {
   Json::Array files;
   for (const ReplacedFile& file : outcome.files) files.push_back(file_to_json(file));
   const Json json(
@@ -111,11 +127,11 @@ std::string dump_outcome(const Outcome& outcome) {
                    {"files", std::move(files)},
                    {"mark", outcome.mark ? file_to_json(*outcome.mark) : Json()},
                    {"failure", outcome.failure ? error_to_json(*outcome.failure) : Json()}});
-  return dump_json(json, JsonStyle{.indent = 2}) + "\n";
+  return dump_limited(json, "outcome/too-large", kOutcomeFile);
 }
 
 Result<Outcome> parse_outcome(std::string_view text) {
-  const auto json = parse_json(text, JsonLimits{.bytes = kMaxAttemptFileBytes});
+  const auto json = parse_json(text, kAttemptFileLimits);
   if (!json || json->object() == nullptr) return bad_outcome();
   const auto decided = text_or_nothing(json->find("outcome"));
   if (decided != "commit" && decided != "abandon") return bad_outcome();

@@ -89,7 +89,8 @@ class FileAttemptRank final : public AttemptRank {
   Result<void> report(std::string_view stage, const RankReport& report) override {
     const std::string name = below(report_file(report.rank, report.failure ? kFailedStage : stage));
     const auto done = [&]() -> Result<void> {
-      CAIRN_TRY(dest_.write_synced(name + ".tmp", dump_rank_report(report)));
+      CAIRN_TRY_ASSIGN(const std::string text, dump_rank_report(report));
+      CAIRN_TRY(dest_.write_synced(name + ".tmp", text));
       return dest_.rename(name + ".tmp", name);
     }();
     // On a full disk there is still room in the file that says the phase.
@@ -184,7 +185,8 @@ class FileAttemptRank final : public AttemptRank {
 
   Result<void> put_outcome(const Outcome& outcome) const {
     const std::string aside = fmt::format("{}/outcome.{}.tmp", name_, options_.rank);
-    CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
+    CAIRN_TRY_ASSIGN(const std::string text, dump_outcome(outcome));
+    CAIRN_TRY(dest_.write_synced(aside, text));
     // Where there are no hard links, only rank 0 may decide: what it does instead is not exclusive.
     CAIRN_TRY(options_.rank == 0
                   ? dest_.link_exclusive(aside, outcome_file())

@@ -150,7 +150,7 @@ TEST(AttemptRank, AnAbandonmentForWantOfSpaceDoesNotTouchWhatIsDecided) {
   const std::string name = "/c/.cairn-" + attempt->id() + "/outcome.json";
   const auto file = must(disk.open(
       nullptr, name, {.access = storage::OpenOptions::Access::kReadWrite, .create = true}));
-  must(file->write_at(0, as_bytes(dump_outcome(outcome))));
+  must(file->write_at(0, as_bytes(must(dump_outcome(outcome)))));
   disk.fail_at(disk.operations().size(), ENOSPC);
   EXPECT_TRUE(me->abandon(Error(Code::kResourceExhausted, "storage/no-space", "full")));
   EXPECT_TRUE(me->data().stat("x"));

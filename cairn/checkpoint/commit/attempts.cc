@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cairn/checkpoint/commit/check_entries.h"
 #include "cairn/checkpoint/commit/moves.h"
 #include "cairn/checkpoint/commit/rank_files.h"
 #include "cairn/checkpoint/names.h"
@@ -68,6 +69,7 @@ Result<void> finish_decided(const Directory& dest, const FoundAttempt& attempt) 
   CAIRN_TRY(file->sync());
   CAIRN_TRY(dest.sync(attempt.directory));
   CAIRN_TRY(dest.sync());
+  CAIRN_TRY(check_moves(dest, attempt.directory, *attempt.outcome));
   return finish_attempt(dest, attempt.directory, *attempt.outcome);
 }
 

@@ -2,10 +2,12 @@
 #include "cairn/checkpoint/commit/commit.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "cairn/base/human.h"
 #include "cairn/base/sha256.h"
 #include "cairn/checkpoint/commit/attempts.h"
 #include "cairn/checkpoint/commit/check_entries.h"
@@ -28,13 +30,6 @@ bool nests(std::string_view a, std::string_view b) {
 
 bool overlap(std::string_view a, std::string_view b) { return nests(a, b) || nests(b, a); }
 
-Error nested_error(std::string_view a, std::string_view b) {
-  return Error(
-      Code::kInvalidArgument, "prefix/nested",
-      fmt::format("'{}' and '{}' would lie inside each other; choose names that do not nest", a,
-                  b));
-}
-
 std::optional<std::string> digest_of(const std::optional<std::string>& text) {
   return text ? std::optional(sha256_hex(as_bytes(*text))) : std::nullopt;
 }
@@ -43,6 +38,21 @@ Result<Record> read_record(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const auto text, dest.read(std::string(kRecordName), kMaxRecordBytes));
   if (!text) return Record{};
   return parse_record(*text);
+}
+
+std::vector<RecordPrefix> records_of(const CommitRequest& request) {
+  std::vector<RecordPrefix> records;
+  for (const CommitPrefix& prefix : request.prefixes) records.push_back(prefix.record);
+  return records;
+}
+
+/// What a reader would refuse must not be decided.
+Result<void> check_length(std::string_view name, std::size_t bytes, std::size_t limit) {
+  if (bytes <= limit) return {};
+  return Error(Code::kInvalidArgument, "commit/file-too-large",
+               fmt::format("{} would have {}, and at most {} are read: save less metadata, or "
+                           "fewer arrays in one directory",
+                           name, format_bytes(bytes), format_bytes(limit)));
 }
 
 std::string committed_by(const Record& record, std::string_view prefix) {
@@ -96,7 +106,7 @@ class FileAttempt final : public Attempt {
     CAIRN_TRY(settle_others());
     CAIRN_TRY_ASSIGN(const Record before, read_record(dest_));
     CAIRN_TRY(check_unchanged(before));
-    CAIRN_TRY(check_entries(request, before));
+    CAIRN_TRY(check_entries(dest_, records_of(request), before));
     CAIRN_TRY_ASSIGN(const Outcome outcome, stage(request, before));
     CAIRN_TRY(decide(outcome));
     // The save has happened. What fails now is finished by whoever opens the directory for writing
@@ -118,7 +128,8 @@ class FileAttempt final : public Attempt {
     CAIRN_TRY_ASSIGN(const bool locked, alive_->try_lock());
     if (!locked)
       return Error(Code::kInternal, "commit/attempt-locked", "a new attempt is locked by another");
-    CAIRN_TRY(alive_->write_at(0, as_bytes(dump_attempt_file(file_))));
+    CAIRN_TRY_ASSIGN(const std::string text, dump_attempt_file(file_));
+    CAIRN_TRY(alive_->write_at(0, as_bytes(text)));
     CAIRN_TRY(alive_->sync());
     CAIRN_TRY(dest_.sync(hidden));
     CAIRN_TRY(dest_.rename(hidden, name_));
@@ -155,37 +166,6 @@ class FileAttempt final : public Attempt {
     return {};
   }
 
-  Result<void> check_entries(const CommitRequest& request, const Record& before) const {
-    for (const CommitPrefix& prefix : request.prefixes) {
-      const RecordPrefix* replaced = before.find(prefix.record.name);
-      for (const std::string& entry : prefix.record.entries) {
-        CAIRN_TRY(check_against(entry, prefix.record.name, request, before));
-        const bool ours = replaced != nullptr &&
-                          std::ranges::find(replaced->entries, entry) != replaced->entries.end();
-        if (!ours) CAIRN_TRY(check_replaceable(dest_, entry, prefix.record.name));
-      }
-    }
-    return {};
-  }
-
-  static Result<void> check_against(const std::string& entry, const std::string& name,
-                                    const CommitRequest& request, const Record& before) {
-    const auto meets = [&](const RecordPrefix& other) {
-      return other.name != name && std::ranges::any_of(other.entries, [&](const std::string& e) {
-               return overlap(entry, e);
-             });
-    };
-    for (const CommitPrefix& other : request.prefixes) {
-      if (meets(other.record)) return nested_error(name, other.record.name);
-    }
-    for (const RecordPrefix& other : before.prefixes) {
-      const bool replaced = std::ranges::any_of(
-          request.prefixes, [&](const CommitPrefix& p) { return p.record.name == other.name; });
-      if (!replaced && meets(other)) return nested_error(name, other.name);
-    }
-    return {};
-  }
-
   Result<Outcome> stage(const CommitRequest& request, const Record& before) {
     Outcome outcome;
     outcome.commit = true;
@@ -196,7 +176,8 @@ class FileAttempt final : public Attempt {
       CAIRN_TRY(add_moves(prefix.record, before, outcome));
     }
     CAIRN_TRY_ASSIGN(const auto index, dest_.read(std::string(kIndexName), kMaxEformerIndexBytes));
-    if (const auto merged = merge_eformer_index(index, changes); merged && merged != index) {
+    CAIRN_TRY_ASSIGN(const auto merged, merge_eformer_index(index, changes));
+    if (merged && merged != index) {
       CAIRN_TRY(stage_file(std::string(kIndexName), *merged, index, outcome));
     }
     if (request.checkpoint_metadata) {
@@ -205,21 +186,22 @@ class FileAttempt final : public Attempt {
       CAIRN_TRY(stage_file(name, *request.checkpoint_metadata, there, outcome));
     }
     if (request.mark) {
+      CAIRN_TRY(check_length(kMarkName, request.mark->size(), kMaxAttemptFileBytes));
       CAIRN_TRY_ASSIGN(const auto there, dest_.read(std::string(kMarkName), kMaxAttemptFileBytes));
       outcome.mark =
           ReplacedFile{std::string(kMarkName), digest_of(there), digest_of(request.mark)};
       CAIRN_TRY(dest_.write_synced(name_ + "/new/" + std::string(kStagedMark), *request.mark));
     }
-    CAIRN_TRY(dest_.write_synced(name_ + "/new/" + std::string(kRecordName),
-                                 dump_record(merged_record(request, before))));
+    CAIRN_TRY_ASSIGN(const std::string record, dump_record(merged_record(request, before)));
+    CAIRN_TRY(dest_.write_synced(name_ + "/new/" + std::string(kRecordName), record));
     CAIRN_TRY(dest_.sync(name_ + "/new"));
     return outcome;
   }
 
   Result<void> add_moves(const RecordPrefix& prefix, const Record& before, Outcome& outcome) const {
     const RecordPrefix* replaced = before.find(prefix.name);
-    std::vector<std::string> out =
-        replaced != nullptr ? replaced->entries : std::vector<std::string>();
+    std::set<std::string> out;
+    if (replaced != nullptr) out.insert(replaced->entries.begin(), replaced->entries.end());
     for (const std::string& entry : prefix.entries) {
       CAIRN_TRY_ASSIGN(const bool ready, dest_.exists(name_ + "/new/" + entry));
       if (!ready) {
@@ -229,7 +211,7 @@ class FileAttempt final : public Attempt {
       }
       outcome.in.push_back(entry);
       CAIRN_TRY_ASSIGN(const bool there, dest_.exists(entry));
-      if (there && std::ranges::find(out, entry) == out.end()) out.push_back(entry);
+      if (there) out.insert(entry);
     }
     CAIRN_TRY(add_stale_structure(prefix, out));
     for (const std::string& entry : out) CAIRN_TRY(check_no_link(dest_, entry));
@@ -238,17 +220,17 @@ class FileAttempt final : public Attempt {
   }
 
   // Another system's description of the tree that goes does not fit the one that comes.
-  Result<void> add_stale_structure(const RecordPrefix& prefix,
-                                   std::vector<std::string>& out) const {
+  Result<void> add_stale_structure(const RecordPrefix& prefix, std::set<std::string>& out) const {
     const std::string name = structure_name(prefix.name);
-    if (prefix.name.empty() || std::ranges::find(out, name) != out.end()) return {};
+    if (prefix.name.empty() || out.contains(name)) return {};
     CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name));
-    if (there && check_replaceable(dest_, name, prefix.name)) out.push_back(name);
+    if (there && check_replaceable(dest_, name, prefix.name)) out.insert(name);
     return {};
   }
 
   Result<void> stage_file(const std::string& name, const std::string& content,
                           const std::optional<std::string>& there, Outcome& outcome) const {
+    CAIRN_TRY(check_length(name, content.size(), kMaxEformerIndexBytes));
     outcome.files.push_back({name, digest_of(there), digest_of(content)});
     return dest_.write_synced(name_ + "/new/" + name, content);
   }
@@ -277,7 +259,8 @@ class FileAttempt final : public Attempt {
 
   Result<void> decide(const Outcome& outcome) {
     const std::string aside = name_ + "/outcome.tmp";
-    CAIRN_TRY(dest_.write_synced(aside, dump_outcome(outcome)));
+    CAIRN_TRY_ASSIGN(const std::string text, dump_outcome(outcome));
+    CAIRN_TRY(dest_.write_synced(aside, text));
     CAIRN_TRY(dest_.sync(name_));
     if (auto linked = dest_.link_exclusive(aside, outcome_name()); !linked) {
       // Another rank may have been first, with the abandonment; or the answer was lost on its way.

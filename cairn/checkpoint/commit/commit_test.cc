@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
 #include "cairn/testing/interposed_file_system.h"
@@ -27,6 +28,7 @@ namespace {
 
 using testing::difference;
 using testing::LossyFileSystem;
+using testing::must;
 
 Tree tree_of(std::uint64_t seed) {
   testing::Random random(seed);
@@ -332,6 +334,42 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Crash,
                          [](const auto& test) {
                            return test.param.layout + (test.param.mark ? "Marked" : "");
                          });
+
+// What readers would refuse for its length must not be decided.
+TEST(CommitLimits, AMarkThatIsTooLongIsRefusedAndTheOldCheckpointStays) {
+  LossyFileSystem fs;
+  must(save_seed(fs, {std::string(kZarr2Layout), true}, 1));
+  testing::ManualClock clock;
+  Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
+  SaveOptions options;
+  options.mark = "{\"step\": 2, \"note\": \"" + std::string(kMaxAttemptFileBytes, 'n') + "\"}";
+  const auto saved =
+      save_checkpoint({{"model", tree_of(2)}, {"tx", tree_of(102)}}, "/run/c", options, runtime);
+  EXPECT_EQ(testing::reason(saved), "commit/file-too-large");
+  EXPECT_EQ(seen(fs, "after a mark that is too long"), 1u);
+  EXPECT_EQ(left_over(fs), "");
+}
+
+TEST(CommitLimits, AnOutcomeThatIsTooLongIsNotWritten) {
+  Outcome outcome;
+  outcome.commit = true;
+  outcome.out.assign(1000, std::string(kMaxAttemptFileBytes / 1000, 'n'));
+  EXPECT_EQ(testing::reason(dump_outcome(outcome)), "outcome/too-large");
+}
+
+// All entries go and as many come: the longest record can be replaced.
+TEST(CommitLimits, WhateverARecordHoldsCanBeReplaced) {
+  Record record;
+  RecordPrefix prefix{"", "m", 1, "00", "id", {}};
+  Outcome outcome;
+  outcome.commit = true;
+  for (int i = 0; i < 500'000; ++i)
+    prefix.entries.push_back("n" + std::to_string(1'000'000 + i) + std::string(42, 'x'));
+  outcome.in = outcome.out = prefix.entries;
+  record.prefixes = {prefix};
+  EXPECT_GT(must(dump_record(record)).size(), kMaxRecordBytes * 9 / 10);
+  EXPECT_TRUE(parse_outcome(must(dump_outcome(outcome))));
+}
 
 }  // namespace
 }  // namespace cairn

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/commit/moves.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
 #include <vector>
@@ -21,10 +20,14 @@ class Moves {
 
   Result<void> run() {
     CAIRN_TRY(mark_out());
-    CAIRN_TRY(entries_out());
-    CAIRN_TRY(entries_in());
-    for (const ReplacedFile& file : outcome_.files) CAIRN_TRY(replace(file));
-    CAIRN_TRY(move_in(std::string(kRecordName), std::string(kRecordName)));
+    // The record comes in after all it names: without one in new/, only the mark is left to do.
+    CAIRN_TRY_ASSIGN(const bool waiting, dest_.exists(new_ + std::string(kRecordName)));
+    if (waiting) {
+      CAIRN_TRY(entries_out());
+      CAIRN_TRY(entries_in());
+      for (const ReplacedFile& file : outcome_.files) CAIRN_TRY(replace(file));
+      CAIRN_TRY(move_in(std::string(kRecordName), std::string(kRecordName)));
+    }
     CAIRN_TRY(dest_.sync());
     CAIRN_TRY(move_in(std::string(kStagedMark), std::string(kMarkName)));
     return dest_.sync();
@@ -48,11 +51,12 @@ class Moves {
   }
 
   Result<void> entries_out() {
+    const std::set<std::string> in(outcome_.in.begin(), outcome_.in.end());
     std::set<std::string> changed;
     for (const std::string& name : outcome_.out) {
       CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name));
       CAIRN_TRY_ASSIGN(const bool waiting, dest_.exists(new_ + name));
-      const bool replaced = std::ranges::find(outcome_.in, name) != outcome_.in.end();
+      const bool replaced = in.contains(name);
       // A name that comes in as well and does not wait any more has moved already: this is the new
       // one.
       if (!there || (replaced && !waiting)) continue;
@@ -121,9 +125,10 @@ class Moves {
           lists != nullptr ? lists->find(prefix.empty() ? "arrays" : prefix) : nullptr;
       changes.emplace_back(prefix, list != nullptr ? std::optional(*list) : std::nullopt);
     }
+    // An index that a client made too long for us stays as it is; the record knows our prefixes.
     const auto merged = merge_eformer_index(current, changes);
     const std::string aside = staged + ".merged";
-    CAIRN_TRY(dest_.write_synced(aside, merged.value_or(current)));
+    CAIRN_TRY(dest_.write_synced(aside, merged ? merged->value_or(current) : current));
     return dest_.rename(aside, staged);
   }
 

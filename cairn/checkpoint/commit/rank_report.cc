@@ -17,6 +17,8 @@ static_assert(std::endian::native == std::endian::little,
 
 namespace {
 
+constexpr JsonLimits kReportLimits = {.bytes = kMaxRankReportBytes};
+
 Error bad_report() {
   return Error(Code::kCorrupt, "ranks/bad-report", "the report of a rank is damaged");
 }
@@ -103,18 +105,18 @@ Result<WrittenSums> sums_from_json(const Json& json) {
 
 }  // namespace
 
-std::string dump_rank_report(const RankReport& report) {
+Result<std::string> dump_rank_report(const RankReport& report) {
   Json::Array sums;
   for (const WrittenSums& written : report.sums) sums.push_back(sums_to_json(written));
   const Json json(
       Json::Object{{"rank", report.rank},
                    {"failure", report.failure ? error_to_json(*report.failure) : Json()},
                    {"sums", std::move(sums)}});
-  return dump_json(json, {}) + "\n";
+  return dump_json_file(json, kReportLimits).in("the report of a rank");
 }
 
 Result<RankReport> parse_rank_report(std::string_view text) {
-  const auto json = parse_json(text, JsonLimits{.bytes = kMaxRankReportBytes});
+  const auto json = parse_json(text, kReportLimits);
   if (!json) return bad_report();
   const Json* rank = json->find("rank");
   const Json* failure = json->find("failure");

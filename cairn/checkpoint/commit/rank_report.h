@@ -22,7 +22,8 @@ struct RankReport {
   std::vector<WrittenSums> sums;  ///< by prefix, in the order of the save
 };
 
-std::string dump_rank_report(const RankReport& report);
+/// `invalid_argument` (json/...) for more than parse_rank_report() would read.
+Result<std::string> dump_rank_report(const RankReport& report);
 /// Hostile bytes. `corrupt` (ranks/bad-report). A failure comes back as told_error.h says.
 Result<RankReport> parse_rank_report(std::string_view text);
 

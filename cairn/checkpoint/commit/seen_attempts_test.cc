@@ -38,7 +38,7 @@ class SeenAttempts : public ::testing::Test {
     AttemptFile file = must(parse_attempt_file(
         must(dest_.read(name_ + "/" + std::string(kAttemptFile), kMaxAttemptFileBytes)).value()));
     file.ranks = ranks;
-    put(std::string(kAttemptFile), dump_attempt_file(file));
+    put(std::string(kAttemptFile), must(dump_attempt_file(file)));
   }
 
   testing::TempDir dir_;

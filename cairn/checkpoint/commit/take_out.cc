@@ -48,7 +48,8 @@ class TakeOut {
     Record record = record_;
     record.prefixes.clear();
     record.generation += 1;
-    return dest_.write_synced(hidden_ + "/new/" + std::string(kRecordName), dump_record(record));
+    CAIRN_TRY_ASSIGN(const std::string text, dump_record(record));
+    return dest_.write_synced(hidden_ + "/new/" + std::string(kRecordName), text);
   }
 
   Result<void> describe(Clock& clock) const {
@@ -57,9 +58,10 @@ class TakeOut {
     file.writer = this_process();
     file.started = format_timestamp(clock.wall());
     file.generation = record_.generation;
-    CAIRN_TRY(
-        dest_.write_synced(hidden_ + "/" + std::string(kAttemptFile), dump_attempt_file(file)));
-    return dest_.write_synced(hidden_ + "/" + std::string(kOutcomeFile), dump_outcome(outcome_));
+    CAIRN_TRY_ASSIGN(const std::string text, dump_attempt_file(file));
+    CAIRN_TRY(dest_.write_synced(hidden_ + "/" + std::string(kAttemptFile), text));
+    CAIRN_TRY_ASSIGN(const std::string outcome, dump_outcome(outcome_));
+    return dest_.write_synced(hidden_ + "/" + std::string(kOutcomeFile), outcome);
   }
 
   const Directory& dest_;

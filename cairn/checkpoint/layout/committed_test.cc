@@ -38,7 +38,7 @@ class RewrittenIndex : public ::testing::Test {
   void rewrite(const std::vector<IndexedArray>& list) {
     const std::string index = path_ + "/" + std::string(kIndexName);
     const auto merged =
-        merge_eformer_index(testing::read_file(index), {{"model", index_list(list)}});
+        must(merge_eformer_index(testing::read_file(index), {{"model", index_list(list)}}));
     testing::write_file(index, *merged);
   }
 

@@ -59,6 +59,13 @@ Result<std::vector<IndexedArray>> parse_list(const Json& json) {
   return arrays;
 }
 
+Result<void> check_count(const Json::Object& prefixes, Code code) {
+  if (prefixes.size() <= kMaxIndexedPrefixes) return {};
+  return Error(code, "index/too-many-prefixes",
+               fmt::format("tensorstore_index.json with {} prefixes; at most {} are read",
+                           prefixes.size(), kMaxIndexedPrefixes));
+}
+
 void erase_member(Json& object, std::string_view name) {
   std::erase_if(*object.object(), [&](const auto& member) { return member.first == name; });
 }
@@ -95,6 +102,7 @@ Result<EformerIndex> parse_eformer_index(std::string_view text) {
   }
   if (prefixes != nullptr) {
     if (prefixes->object() == nullptr) return bad_member("'prefixes'");
+    CAIRN_TRY(check_count(*prefixes->object(), Code::kCorrupt));
     for (const auto& [name, list] : *prefixes->object()) {
       CAIRN_TRY_ASSIGN(auto parsed_list, parse_list(list));
       index.prefixes.push_back({name, std::move(parsed_list)});
@@ -136,8 +144,8 @@ Json index_list(const std::vector<IndexedArray>& arrays) {
   return list;
 }
 
-std::optional<std::string> merge_eformer_index(std::optional<std::string_view> current,
-                                               const IndexChanges& changes) {
+Result<std::optional<std::string>> merge_eformer_index(std::optional<std::string_view> current,
+                                                       const IndexChanges& changes) {
   Json index(
       Json::Object{{"format", "tensorstore"}, {"version", "2.0"}, {"prefixes", Json::Object{}}});
   if (current) {
@@ -158,9 +166,10 @@ std::optional<std::string> merge_eformer_index(std::optional<std::string_view> c
     }
   }
   const bool bare = prefixes.object()->empty() && index.find("arrays") == nullptr;
-  if (bare && !current) return std::nullopt;
+  if (bare && !current) return std::optional<std::string>();
+  CAIRN_TRY(check_count(*prefixes.object(), Code::kInvalidArgument));
   index.set("prefixes", std::move(prefixes));
-  return dump_json(index, JsonStyle{.indent = 2, .ascii = true});
+  return std::optional(dump_json(index, JsonStyle{.indent = 2, .ascii = true}));
 }
 
 }  // namespace cairn::inline checkpoint

@@ -21,6 +21,9 @@ constexpr std::size_t kMaxEformerIndexBytes = std::size_t{256} << 20;
 constexpr JsonLimits kEformerIndexLimits = {.bytes = kMaxEformerIndexBytes,
                                             .values = std::size_t{1} << 25};
 
+/// Most prefixes of an index: an opened one takes a hundred times the bytes of its entry.
+constexpr std::size_t kMaxIndexedPrefixes = std::size_t{1} << 16;
+
 struct IndexedArray {
   std::string path;  ///< directory below the checkpoint
   Shape shape;
@@ -36,14 +39,15 @@ struct IndexedPrefix {
 struct EformerIndex {
   std::optional<std::vector<IndexedArray>> arrays;  ///< version 1, or a tree saved without prefix
   std::vector<IndexedPrefix> prefixes;
-  bool knows_prefixes = false;  ///< version 2, be it that it lists none
+  bool knows_prefixes = false;  ///< version 2, even if it lists none
 
   /// The list of a prefix (of the empty one: `arrays`); null if there is none.
   const std::vector<IndexedArray>* find(std::string_view prefix) const;
 };
 
 /// Pure; hostile bytes. `corrupt`: index/bad-json, index/format (another `format`),
-/// index/bad-member, index/unsafe-path (a path that leaves the checkpoint), index/duplicate-path.
+/// index/bad-member, index/too-many-prefixes, index/unsafe-path (a path that leaves the
+/// checkpoint), index/duplicate-path.
 Result<EformerIndex> parse_eformer_index(std::string_view text);
 
 /// A part of a key path of the reference as we write it. Children of nodes that JAX knows without
@@ -62,8 +66,8 @@ using IndexChanges = std::vector<std::pair<std::string, std::optional<Json>>>;
 
 /// `current` (the text in place, if any) with the lists of some prefixes replaced or removed;
 /// everything else in it stays. A text that is no JSON object is replaced whole. Nothing: there is
-/// no index and none is needed.
-std::optional<std::string> merge_eformer_index(std::optional<std::string_view> current,
-                                               const IndexChanges& changes);
+/// no index and none is needed. `invalid_argument` (index/too-many-prefixes).
+Result<std::optional<std::string>> merge_eformer_index(std::optional<std::string_view> current,
+                                                       const IndexChanges& changes);
 
 }  // namespace cairn::inline checkpoint

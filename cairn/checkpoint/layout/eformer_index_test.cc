@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/testing/must.h"
+
 namespace cairn {
 namespace {
+
+using testing::must;
 
 Json list_of(const std::string& path) { return index_list({{path, {2, 3}, "float32"}}); }
 
@@ -48,6 +52,28 @@ TEST(EformerIndex, RefusesDamageByName) {
   EXPECT_NE(other.error().message().find("unsupported index format: \"orbax\""), std::string::npos);
 }
 
+TEST(EformerIndex, RefusesTooManyPrefixes) {
+  const auto index_of = [](std::size_t prefixes) {
+    Json::Object lists;
+    for (std::size_t i = 0; i < prefixes; ++i)
+      lists.emplace_back(std::to_string(i), Json(Json::Array()));
+    return parse_eformer_index(dump_json(
+        Json(Json::Object{{"format", "tensorstore"}, {"prefixes", Json(std::move(lists))}})));
+  };
+  EXPECT_EQ(testing::reason(index_of(kMaxIndexedPrefixes)), "none");
+  EXPECT_EQ(testing::reason(index_of(kMaxIndexedPrefixes + 1)), "index/too-many-prefixes");
+}
+
+TEST(EformerIndex, IsNotWrittenWithMorePrefixesThanAreRead) {
+  IndexChanges changes;
+  for (std::size_t i = 0; i < kMaxIndexedPrefixes; ++i)
+    changes.emplace_back(std::to_string(i), Json(Json::Array()));
+  const auto most = merge_eformer_index(std::nullopt, changes);
+  EXPECT_EQ(testing::reason(most), "none");
+  EXPECT_EQ(testing::reason(merge_eformer_index(*must(most), {{"one more", Json(Json::Array())}})),
+            "index/too-many-prefixes");
+}
+
 TEST(EformerIndex, KnowsThePartsOfNodesWithoutKeys) {
   const std::pair<const char*, const char*> parts[] = {
       {"<flat index 0>", "0"},
@@ -62,25 +88,26 @@ TEST(EformerIndex, KnowsThePartsOfNodesWithoutKeys) {
 }
 
 TEST(EformerIndex, MergingOnePrefixKeepsAllElse) {
-  const auto first = merge_eformer_index(std::nullopt, {{"model", list_of("model/w")}});
+  const auto first = must(merge_eformer_index(std::nullopt, {{"model", list_of("model/w")}}));
   ASSERT_TRUE(first);
   std::string edited = *first;
   edited.insert(1, "\"mine\": 5,");
-  const auto second = merge_eformer_index(edited, {{"tx", list_of("tx/m")}});
+  const auto second = must(merge_eformer_index(edited, {{"tx", list_of("tx/m")}}));
   ASSERT_TRUE(second);
   EXPECT_NE(second->find("\"mine\""), std::string::npos);
   const auto parsed = parse_eformer_index(*second);
   ASSERT_TRUE(parsed);
   ASSERT_EQ(parsed->prefixes.size(), 2u);
   EXPECT_EQ(parsed->prefixes[0].arrays[0].path, "model/w");
-  const auto third = parse_eformer_index(*merge_eformer_index(second, {{"model", std::nullopt}}));
+  const auto third =
+      parse_eformer_index(*must(merge_eformer_index(second, {{"model", std::nullopt}})));
   ASSERT_TRUE(third);
   ASSERT_EQ(third->prefixes.size(), 1u);
   EXPECT_EQ(third->prefixes[0].name, "tx");
 }
 
 TEST(EformerIndex, ATreeWithoutPrefixIsTheListOfArrays) {
-  const auto merged = merge_eformer_index(std::nullopt, {{"", list_of("w")}});
+  const auto merged = must(merge_eformer_index(std::nullopt, {{"", list_of("w")}}));
   ASSERT_TRUE(merged);
   const auto parsed = parse_eformer_index(*merged);
   ASSERT_TRUE(parsed && parsed->arrays);
@@ -89,11 +116,11 @@ TEST(EformerIndex, ATreeWithoutPrefixIsTheListOfArrays) {
 }
 
 TEST(EformerIndex, NoneIsMadeForNothing) {
-  EXPECT_FALSE(merge_eformer_index(std::nullopt, {{"model", std::nullopt}}));
+  EXPECT_FALSE(must(merge_eformer_index(std::nullopt, {{"model", std::nullopt}})));
 }
 
 TEST(EformerIndex, ATextThatIsNoIndexIsReplaced) {
-  const auto merged = merge_eformer_index("torn {", {{"model", list_of("model/w")}});
+  const auto merged = must(merge_eformer_index("torn {", {{"model", list_of("model/w")}}));
   ASSERT_TRUE(merged);
   EXPECT_TRUE(parse_eformer_index(*merged));
 }

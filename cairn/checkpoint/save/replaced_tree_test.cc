@@ -193,8 +193,8 @@ TEST_F(ReplacedTree, IsWhatAClientMadeOfIt) {
   must(save(weights(), "model"));
   const std::string index = path_ + "/tensorstore_index.json";
   const auto rewrite = [&](std::vector<IndexedArray> list) {
-    testing::write_file(
-        index, *merge_eformer_index(testing::read_file(index), {{"model", index_list(list)}}));
+    testing::write_file(index, *must(merge_eformer_index(testing::read_file(index),
+                                                         {{"model", index_list(list)}})));
   };
   const IndexedArray w{"model/w", {4, 3}, "float32"};
   rewrite({w, {"model/bias", {2}, "float32"}});
