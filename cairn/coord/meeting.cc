@@ -22,6 +22,9 @@ using std::chrono::nanoseconds;
 constexpr nanoseconds kFirstWait = std::chrono::microseconds(50);
 constexpr nanoseconds kLongestWait = std::chrono::milliseconds(250);
 
+// How long rank 0 of a first call that has failed waits for those who have not come yet.
+constexpr std::chrono::seconds kFirstGrace{10};
+
 constexpr auto kRankZero = std::to_array({0});
 
 Result<void> check_phase(std::string_view phase) {
@@ -42,6 +45,11 @@ Result<void> check_payload(std::size_t size) {
                fmt::format("a rank may send {} bytes in one call, not {}; put large data into the "
                            "storage and send its name",
                            kMaxPayload, size));
+}
+
+Deadline earlier(Deadline a, Deadline b) {
+  if (a.is_never() || b.is_never()) return a.is_never() ? b : a;
+  return a.time() < b.time() ? a : b;
 }
 
 Result<Buffer> immutable_copy(ByteSpan bytes) {
@@ -150,6 +158,7 @@ Result<Meeting::Payloads> Meeting::preside(const Message& call, Deadline deadlin
 }
 
 Message Meeting::judge(RollCall& roll, std::uint64_t call, Deadline deadline) {
+  std::optional<Message> verdict;
   nanoseconds span = kFirstWait;
   for (bool last = false; !roll.complete() && !last;) {
     last = passed(deadline) || roll.urgent();
@@ -157,13 +166,19 @@ Message Meeting::judge(RollCall& roll, std::uint64_t call, Deadline deadline) {
     const auto received = receive(call, last ? roll.missing() : roll.next_to_look_at());
     if (!received) return roll.fail(0, received.error().to_string());
     for (const Received& item : *received) {
-      if (auto verdict = roll.take(item)) return *std::move(verdict);
+      auto ended = roll.take(item);
+      if (!ended || verdict) continue;
+      if (call > 1) return *std::move(ended);
+      // Who comes after a first call has failed cannot tell its verdict from an earlier job's.
+      verdict = std::move(ended);
+      deadline = earlier(deadline, Deadline::in(kFirstGrace, channel_->clock()));
     }
     if (roll.missing().size() == before && !last && !roll.urgent()) wait(span, deadline);
   }
-  Message verdict = roll.conclude();
-  if (verdict.outcome == Outcome::kLate) verdict.text += trouble_;
-  return verdict;
+  if (verdict) return *std::move(verdict);
+  Message concluded = roll.conclude();
+  if (concluded.outcome == Outcome::kLate) concluded.text += trouble_;
+  return concluded;
 }
 
 Result<Meeting::Payloads> Meeting::attend(const Message& call, Deadline deadline) {

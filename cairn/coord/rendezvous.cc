@@ -92,11 +92,12 @@ class RendezvousChannel final : public Channel {
   Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from) override;
 
  private:
+  Result<void> stay_in_charge();
   Result<void> answer();
   Result<std::optional<Received>> hear_rank(std::uint64_t call, int rank);
   Result<std::optional<Received>> hear_alarm(std::uint64_t call);
   Result<std::optional<Received>> hear_verdict(std::uint64_t call);
-  Result<void> follow(std::string_view session);
+  Result<void> follow(const Found& found);
   Result<void> check_admission(const Found& found);
 
   Result<void> put(const std::string& key, const Message& message);
@@ -113,9 +114,10 @@ class RendezvousChannel final : public Channel {
   const std::string word_;
   std::string session_;
   std::vector<std::string> words_;  ///< rank 0: of the other ranks; empty: not heard of yet
-  std::string old_session_;         ///< other ranks: what they found when they came ...
+  std::string old_session_;         ///< what this rank found when it came ...
   std::uint64_t old_call_ = 0;      ///< ... and where it stood
-  Message last_;                    ///< other ranks: to answer a session with
+  std::string replaced_;            ///< other ranks: what rank 0 found when it came
+  Message last_;                    ///< rank 0: the verdict; others: to answer a session with
   bool unanswered_ = false;         ///< the session has not got it yet
   bool admitted_ = false;           ///< a call has ended well
   bool broken_ = false;             ///< one has not: others still need the files
@@ -126,6 +128,7 @@ RendezvousChannel::~RendezvousChannel() {
 }
 
 Result<void> RendezvousChannel::take_over() {
+  CAIRN_TRY(look_around());
   CAIRN_TRY(put(kVerdict, Message{}));
   CAIRN_TRY_ASSIGN(const auto entries, store_->list("", /*recursive=*/false));
   for (const storage::ListEntry& entry : entries) {
@@ -163,11 +166,18 @@ Result<void> RendezvousChannel::send(const Message& message) {
     unanswered_ = true;
     return session_.empty() ? Result<void>() : answer();
   }
-  CAIRN_TRY_ASSIGN(const auto before, find(kVerdict));
-  if (before && before->session() != session_) return taken_over();
-  CAIRN_TRY(put(kVerdict, message));
+  CAIRN_TRY(stay_in_charge());
+  last_ = message;
+  CAIRN_TRY(put(kVerdict, last_));
   admitted_ = true;
   return {};
+}
+
+// A job that was taken over may have looked just before that, and put its verdict after it.
+Result<void> RendezvousChannel::stay_in_charge() {
+  CAIRN_TRY_ASSIGN(const auto found, find(kVerdict));
+  if (!found || found->session() == session_) return {};
+  return found->session() == old_session_ ? put(kVerdict, last_) : taken_over();
 }
 
 Result<void> RendezvousChannel::answer() {
@@ -183,6 +193,7 @@ Result<std::vector<Received>> RendezvousChannel::receive(std::uint64_t call,
   if (place_.rank != 0) {
     heard.push_back(hear_verdict(call));
   } else {
+    if (call <= kCallsThatAdmit && !old_session_.empty()) CAIRN_TRY(stay_in_charge());
     for (const int rank : from) heard.push_back(hear_rank(call, rank));
     heard.push_back(hear_alarm(call));
   }
@@ -228,7 +239,8 @@ Result<std::optional<Received>> RendezvousChannel::hear_alarm(std::uint64_t call
 Result<std::optional<Received>> RendezvousChannel::hear_verdict(std::uint64_t call) {
   CAIRN_TRY_ASSIGN(auto found, find(kVerdict));
   if (!found || !is_word(found->session())) return std::optional<Received>();
-  if (found->session() != session_) CAIRN_TRY(follow(found->session()));
+  if (found->session() == replaced_) return std::optional<Received>();
+  if (found->session() != session_) CAIRN_TRY(follow(*found));
   if (unanswered_) CAIRN_TRY(answer());
   if (found->call() < call) return std::optional<Received>();
   if (!admitted_) CAIRN_TRY(check_admission(*found));
@@ -236,10 +248,11 @@ Result<std::optional<Received>> RendezvousChannel::hear_verdict(std::uint64_t ca
   return std::optional(std::move(received));
 }
 
-Result<void> RendezvousChannel::follow(std::string_view session) {
+Result<void> RendezvousChannel::follow(const Found& found) {
   if (admitted_) return taken_over();
   if (!session_.empty()) store_->remove(key_of(place_.rank)).ignore_error("a job that ended");
-  session_ = session;
+  session_ = found.session();
+  replaced_ = text_in(found.header.json, "replaces");
   unanswered_ = true;
   return {};
 }
@@ -281,6 +294,7 @@ Result<void> RendezvousChannel::put(const std::string& key, const Message& messa
   if (place_.rank == 0 && message.call >= 1 && message.call <= kCallsThatAdmit) {
     extra.emplace_back("words", Json::Array(words_.begin(), words_.end()));
   }
+  if (place_.rank == 0 && !old_session_.empty()) extra.emplace_back("replaces", old_session_);
   CAIRN_TRY_ASSIGN(const Buffer bytes, encode_message(message, extra));
   CAIRN_TRY(store_->put(key, bytes.bytes()));
   return {};

@@ -7,7 +7,9 @@
 //
 //  1. Whoever starts as rank 0 draws a session, a random word, puts it into `verdict` as call 0,
 //     and removes what earlier sessions left. It thereby takes the directory over: an earlier job
-//     that still runs fails in its next call, and rank 0 of it leaves `verdict` alone.
+//     that still runs fails in its next call, and rank 0 of it leaves `verdict` alone. If it had
+//     looked before and puts its verdict after, rank 0 puts its own again; every verdict says which
+//     session it took over, so that ranks wait for that.
 //  2. Every other rank draws a word of its own and answers the session that it finds in `verdict`.
 //     It may find that of an earlier job, so until it is admitted it goes along with every new one.
 //  3. The verdicts of the first two calls list the words of the ranks. A rank believes that a call

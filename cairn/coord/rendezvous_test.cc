@@ -2,11 +2,15 @@
 #include "cairn/coord/rendezvous.h"
 
 #include <atomic>
+#include <functional>
 #include <map>
+#include <semaphore>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
+#include "cairn/storage/forwarding_store.h"
 #include "cairn/storage/local/local_store.h"
 #include "cairn/storage/memory/memory_store.h"
 #include "cairn/testing/coordinator_suite.h"
@@ -262,6 +266,83 @@ TEST(Rendezvous, WhoeverStartsAsRank0TakesTheDirectoryOver) {
   });
   old.clear();
   run_ranks(next, meet);
+}
+
+class DisturbedStore final : public storage::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  std::function<void()> before_put = [] {};
+  std::function<void()> after_put = [] {};
+  std::function<void()> before_open = [] {};
+
+  Result<std::unique_ptr<storage::ObjectReader>> open(std::string_view key) override {
+    before_open();
+    return behind_->open(key);
+  }
+  Result<storage::ObjectInfo> put(std::string_view key, ByteSpan bytes,
+                                  const storage::Condition& condition) override {
+    before_put();
+    auto done = behind_->put(key, bytes, condition);
+    after_put();
+    return done;
+  }
+};
+
+// Rank 0 of the old job has looked whether the directory is still its own, and then puts its
+// verdict.
+TEST(Rendezvous, TheLastWordOfAnEarlierJobDoesNotDisturbTheNext) {
+  for (const int rank_that_comes_first : {0, 1}) {
+    const std::shared_ptr<Store> store = storage::make_memory_store();
+    const auto disturbed = std::make_shared<DisturbedStore>(store);
+    const Coordinators old = open_all({disturbed, store});
+    const auto meet = [](Coordinator& me) { must(me.barrier("p", soon_enough())); };
+    run_ranks(old, meet);
+    Coordinators next;
+    if (rank_that_comes_first == 1) next.push_back(must(open_rendezvous(store, {1, 2})));
+    bool taken_over = false;
+    disturbed->before_put = [&] {
+      if (!std::exchange(taken_over, true)) next.push_back(must(open_rendezvous(store, {0, 2})));
+    };
+    run_ranks(old, [](Coordinator& me) {
+      me.barrier("q", soon_enough()).ignore_error("it may be over in time, or not");
+    });
+    if (rank_that_comes_first == 0) next.push_back(must(open_rendezvous(store, {1, 2})));
+    for (int call = 0; call < 3; ++call) run_ranks(next, meet);
+  }
+}
+
+TEST(Rendezvous, RanksThatDisagreeInTheirFirstCallAllHearOfIt) {
+  const std::shared_ptr<Store> store = storage::make_memory_store();
+  const auto barrier = [](Coordinator& me, const char* phase) {
+    const auto result = me.barrier(phase, soon_enough());
+    ASSERT_FALSE(result);
+    EXPECT_NE(result.error().message().find("save 8"), std::string::npos)
+        << result.error().message();
+  };
+  // Ranks 2 and 3 begin when rank 0 has heard rank 1: it goes on looking, or has said its verdict.
+  std::counting_semaphore<2> begin(0);
+  int puts = 0;
+  int looks = 0;
+  const auto watched = std::make_shared<DisturbedStore>(store);
+  watched->after_put = [&] {
+    if (++puts == 2) begin.release(2);
+  };
+  watched->before_open = [&] {
+    constexpr int kLooksAtAll = 4;
+    if (puts == 1 && ++looks == 10 * kLooksAtAll) begin.release(2);
+  };
+  const auto zero = must(open_rendezvous(watched, {0, 4}));
+  std::vector<std::thread> ranks;
+  ranks.emplace_back([&] { barrier(*must(open_rendezvous(store, {1, 4})), "save 8"); });
+  for (const int rank : {2, 3}) {
+    ranks.emplace_back([&, rank] {
+      begin.acquire();
+      barrier(*must(open_rendezvous(store, {rank, 4})), "save 7");
+    });
+  }
+  barrier(*zero, "save 7");
+  for (auto& rank : ranks) rank.join();
 }
 
 TEST(Rendezvous, ARankThatWasStartedAnewIsNamed) {

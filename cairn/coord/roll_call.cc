@@ -32,14 +32,13 @@ std::span<const int> RollCall::next_to_look_at() {
 
 std::optional<Message> RollCall::take(const Received& received) {
   const auto& [from, message] = received;
+  const bool is_new = std::erase(missing_, from) != 0;
   if (message.outcome == Outcome::kFailed) return fail(from, message.text);
   if (message.operation != call_.operation || message.phase != call_.phase) {
     return end(Outcome::kMismatch, mismatch_text(call_, received));
   }
   if (message.outcome == Outcome::kLate) impatient_.assign(1, from);
-  if (std::erase(missing_, from) != 0) {
-    payloads_[static_cast<std::size_t>(from)] = message.payload;
-  }
+  if (is_new) payloads_[static_cast<std::size_t>(from)] = message.payload;
   return std::nullopt;
 }
 
