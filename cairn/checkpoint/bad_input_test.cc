@@ -211,6 +211,19 @@ std::string file_of(const std::string& tensor, const std::string& metadata) {
   return text + header + "x";
 }
 
+TEST(BadInputOfFormats, SomebodyElsesTextUnderTheNameOfTheManifestIsMetadata) {
+  const TempDir dir;
+  Runtime runtime;
+  for (const char* theirs : {"1.2", "", "{}", R"({\"version\": 1.2})", "[", "null"}) {
+    write_file(dir / "m.safetensors",
+               file_of("w", R"("cairn":")" + std::string(theirs) + R"(","who":"they")"));
+    const auto loaded = load(dir / "m.safetensors", {}, runtime);
+    ASSERT_TRUE(loaded) << theirs << ": " << loaded.error().to_string();
+    EXPECT_TRUE(loaded->foreign);
+    EXPECT_EQ(loaded->metadata.object()->size(), 2U) << theirs;
+  }
+}
+
 TEST(BadInputOfFormats, NamesOfTooManyPartsAreRefused) {
   const TempDir dir;
   Runtime runtime;

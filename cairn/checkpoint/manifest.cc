@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/checkpoint/manifest.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -151,6 +153,11 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
 }
 
 }  // namespace
+
+bool may_be_manifest(std::string_view text) {
+  const auto holds = [text](const char* member) { return text.find(member) != text.npos; };
+  return std::ranges::any_of(std::array{"\"layout\"", "\"structure\"", "\"digest\""}, holds);
+}
 
 Result<Manifest> parse_manifest(std::string_view text) {
   auto json = parse_json(text, kLimits);

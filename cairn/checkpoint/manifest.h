@@ -115,6 +115,9 @@ std::string root_digest(const Manifest& manifest);
 /// would not read: manifest/too-large, json/too-many-values, json/too-deep (the user's metadata).
 Result<std::string> dump_manifest(const Manifest& manifest);
 
+/// False for text that somebody else stored in its place: not even a damaged manifest.
+bool may_be_manifest(std::string_view text);
+
 /// Pure; hostile bytes. `corrupt`: manifest/bad-json, manifest/bad-member, manifest/columns
 /// (lengths differ), manifest/checksums, manifest/digest, and what structure and
 /// StoredArray::check_sizes() refuse;

@@ -67,7 +67,9 @@ Result<std::optional<Manifest>> embedded_manifest(const st::Header& header,
                                                   const std::string& name) {
   const auto found = std::ranges::find(header.metadata, kEmbeddedManifest,
                                        &std::pair<std::string, std::string>::first);
-  if (found == header.metadata.end()) return std::optional<Manifest>();
+  // Others may have used the same key.
+  if (found == header.metadata.end() || !may_be_manifest(found->second))
+    return std::optional<Manifest>();
   CAIRN_TRY_ASSIGN(auto manifest, parse_manifest(found->second));
   if (!adopt(manifest, header, name)) return std::optional<Manifest>();
   return std::optional(std::move(manifest));
@@ -117,7 +119,7 @@ Result<OpenedPrefix> open_safetensors_file(const std::shared_ptr<storage::Store>
   // The header has each key once.
   Json::Object metadata;
   for (const auto& [key, text] : header.metadata) {
-    if (key != kEmbeddedManifest) metadata.emplace_back(key, text);
+    if (key != kEmbeddedManifest || !may_be_manifest(text)) metadata.emplace_back(key, text);
   }
   if (!metadata.empty()) prefix.manifest.metadata = std::move(metadata);
   for (const st::Tensor& tensor : header.tensors) add_tensor(prefix, header, tensor, name);
