@@ -31,8 +31,8 @@ def disk(tmp_path):
     """disk("ext4", bytes): one of the test's own, unmounted whatever happens."""
     disks = []
 
-    def make(kind, size):
-        disks.append(make_disk(tmp_path, kind, size))
+    def make(kind, size, **limits):
+        disks.append(make_disk(tmp_path, kind, size, **limits))
         return disks[-1]
 
     yield make

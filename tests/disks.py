@@ -34,12 +34,13 @@ def make_mounts_private():
 
 
 class Disk:
-    """A tmpfs or an ext4 of so many bytes, for this process and those it starts from now on."""
+    """A tmpfs or an ext4 of so many bytes, for this process and those it starts from now on; a
+    tmpfs also of so many inodes."""
 
-    def __init__(self, folder, kind, size):
+    def __init__(self, folder, kind, size, inodes=0):
         self.at = folder / "disk"
         self.at.mkdir()
-        self.how = ["-t", "tmpfs", "-o", f"size={size}", "none"]
+        self.how = ["-t", "tmpfs", "-o", f"size={size},nr_inodes={inodes}", "none"]
         if kind == "ext4":
             image = folder / "image"
             with image.open("wb") as file:
@@ -68,16 +69,26 @@ class Disk:
         finally:
             os.close(directory)
 
+    def lay_over(self, lower):
+        """An overlay whose lower layer is a directory of this disk."""
+        parts = {name: self.at / name for name in ("upper", "work", "merged")}
+        for part in parts.values():
+            part.mkdir()
+        options = f"lowerdir={lower},upperdir={parts['upper']},workdir={parts['work']}"
+        if refusal := mount("-t", "overlay", "-o", options, "overlay", parts["merged"]):
+            pytest.skip(f"mounting an overlay is not allowed here: {refusal}")
+        return parts["merged"]
+
     def mount_again(self):
         subprocess.run(["umount", self.at], check=True)
         problem = mount(*self.how, self.at)
         assert not problem, problem
 
     def end(self):
-        subprocess.run(["umount", "--lazy", self.at], capture_output=True)
+        subprocess.run(["umount", "--lazy", "--recursive", self.at], capture_output=True)
 
 
-def make_disk(folder, kind, size):
+def make_disk(folder, kind, size, **limits):
     """Skips the test where that is not allowed."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount a disk")
@@ -85,4 +96,4 @@ def make_disk(folder, kind, size):
         if os.environ.get("CI") == "true":
             pytest.fail("CI needs mkfs.ext4")
         pytest.skip("mkfs.ext4 is not installed")
-    return Disk(folder, kind, size)
+    return Disk(folder, kind, size, **limits)

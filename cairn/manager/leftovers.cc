@@ -88,7 +88,7 @@ Result<void> clean_child(const Directory& run, const std::string& name, const Co
   CAIRN_TRY(disarm_mark(held->dest));
   CAIRN_TRY(recover_locked(held->dest));
   CAIRN_TRY_ASSIGN(const bool empty, is_empty(held->dest));
-  return empty ? bury(run, name, new_id()) : Result<void>();
+  return empty ? bury_or_remove(run, name, new_id()) : Result<void>();
 }
 
 Result<void> clean_run(const Directory& run, const CommitGuard& guard, Clock& clock) {

@@ -61,12 +61,14 @@ Result<Removal> remove_locked(const Directory& base, const std::string& name, co
                              dest.path(), own.shared ? std::string(kIndexName) : own.other));
   }
   if (alone || whole) {
-    CAIRN_TRY(bury(base, name, new_id()));
-    return Removal::kRemoved;
+    auto buried = bury(base, name, new_id());
+    if (!is_unmovable(buried)) return buried ? Result<Removal>(Removal::kRemoved) : buried.error();
   }
   CAIRN_TRY(recover_locked(dest));
   CAIRN_TRY(take_out(dest, record, own.beside, clock));
-  return Removal::kOthersStay;
+  if (!alone && !whole) return Removal::kOthersStay;
+  CAIRN_TRY(base.remove_tree(name));
+  return Removal::kRemoved;
 }
 
 }  // namespace

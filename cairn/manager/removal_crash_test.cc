@@ -94,17 +94,25 @@ std::string left_over(const LossyFileSystem& fs) {
 }
 
 /// The removal of run-2, which is permanent and holds a file of others, or is temporary.
-class RemovalCrash : public ::testing::TestWithParam<bool> {
+struct RemovalCase {
+  bool shared = false;
+  bool on_overlay = false;
+};
+
+class RemovalCrash : public ::testing::TestWithParam<RemovalCase> {
  protected:
   void SetUp() override {
     must(base_.make_directory(nullptr, "/run"));
-    for (const int step : {1, 2, 3}) must(save(base_, step, step == 2 && !GetParam()));
-    if (GetParam()) put_file(base_, "/run/run-2/config.json", "theirs");
+    for (const int step : {1, 2, 3}) must(save(base_, step, step == 2 && !shared()));
+    if (shared()) put_file(base_, "/run/run-2/config.json", "theirs");
+    if (GetParam().on_overlay) base_.make_directories_unmovable();
   }
+
+  static bool shared() { return GetParam().shared; }
 
   static Result<Removal> remove(storage::FileSystem& fs) {
     Machine machine(fs);
-    return remove_checkpoint("/run", "/run/run-2", {.only_if_temporary = !GetParam()},
+    return remove_checkpoint("/run", "/run/run-2", {.only_if_temporary = !shared()},
                              machine.runtime);
   }
 
@@ -119,7 +127,7 @@ class RemovalCrash : public ::testing::TestWithParam<bool> {
     Machine machine(left);
     must(clean_leftovers("/run", {}, machine.runtime));
     EXPECT_EQ(left_over(left), "") << when;
-    if (GetParam()) {
+    if (shared()) {
       EXPECT_EQ(left.snapshot()["/run/run-2/config.json"], "theirs") << when;
     }
     EXPECT_TRUE(save(left, 2)) << when;
@@ -162,7 +170,7 @@ TEST_P(RemovalCrash, OnADiskTooFullForATrashTooIfAllOfItIsOurs) {
   const auto made = std::ranges::find(operations, "make-directory", &Operation::name);
   ASSERT_NE(made, operations.end());
   const auto index = static_cast<std::size_t>(made - operations.begin());
-  if (!GetParam()) return cut_off_anywhere(index);
+  if (!shared()) return cut_off_anywhere(index);
   const auto disk = base_.after_power_cut();
   disk->fail_at(index, ENOSPC);
   EXPECT_EQ(testing::reason(remove(*disk)), "storage/no-space");
@@ -185,8 +193,14 @@ TEST_P(RemovalCrash, AFailingOperationLeavesItWholeOrGone) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Directories, RemovalCrash, ::testing::Values(false, true),
-                         [](const auto& test) { return test.param ? "Shared" : "Ours"; });
+INSTANTIATE_TEST_SUITE_P(Directories, RemovalCrash,
+                         ::testing::Values(RemovalCase{}, RemovalCase{.shared = true},
+                                           RemovalCase{.on_overlay = true},
+                                           RemovalCase{.shared = true, .on_overlay = true}),
+                         [](const auto& test) {
+                           return std::string(test.param.shared ? "Shared" : "Ours") +
+                                  (test.param.on_overlay ? "OnAnOverlay" : "");
+                         });
 
 /// Does `work` again and again, each time on a fresh disk, with `meanwhile` before another one of
 /// its operations; the last time it comes too late.

@@ -45,6 +45,11 @@ class LossyDisk {
   /// Is `id` the directory `top`, or below it?
   bool is_below(Id id, Id top) const;
 
+  /// Directories that are there now are of an overlay's lower layer from now on: no rename moves
+  /// them (EXDEV), everything else works.
+  void make_directories_unmovable() { first_movable_ = next_; }
+  bool is_movable(Id id) const { return id >= first_movable_ || !is_directory(id); }
+
   /// A new inode without a name.
   Id make(bool directory);
   void change_names(std::vector<Effect> effects);
@@ -95,6 +100,7 @@ class LossyDisk {
   std::map<Id, Inode> inodes_;
   std::vector<Change> pending_;
   Id next_ = kRoot + 1;
+  Id first_movable_ = kRoot;
   std::int64_t now_ = 0;
 };
 

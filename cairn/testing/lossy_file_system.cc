@@ -163,6 +163,11 @@ void LossyFileSystem::crash_after(std::size_t count) {
   crash_ = count;
 }
 
+void LossyFileSystem::make_directories_unmovable() {
+  MutexLock lock(mutex_);
+  disk_.make_directories_unmovable();
+}
+
 std::unique_ptr<LossyFileSystem> LossyFileSystem::after_kill() const {
   MutexLock lock(mutex_);
   return std::make_unique<LossyFileSystem>(disk_);
@@ -328,6 +333,8 @@ Result<void> LossyFileSystem::check_rename(const Place& from, const Place& to,
     wrong = EBUSY;
   } else if (!from.target || disk_.links(to.slot.directory) == 0) {
     wrong = ENOENT;
+  } else if (!disk_.is_movable(*from.target)) {
+    wrong = EXDEV;
   } else if (disk_.is_directory(*from.target) && disk_.is_below(to.slot.directory, *from.target)) {
     wrong = EINVAL;
   } else if (to.target && disk_.is_below(from.slot.directory, *to.target)) {

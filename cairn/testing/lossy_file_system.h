@@ -49,6 +49,9 @@ class LossyFileSystem final : public storage::FileSystem {
   /// (lossy/crashed) and does nothing; the write that was cut off leaves half of its bytes.
   void crash_after(std::size_t count);
 
+  /// As LossyDisk has it.
+  void make_directories_unmovable();
+
   /// The process is gone, its locks with it; nothing else is lost, and nothing became durable.
   std::unique_ptr<LossyFileSystem> after_kill() const;
   /// The machine is gone: only what is durable is there.

@@ -153,3 +153,36 @@ def test_retention_makes_room_for_the_next_save(disk, start, kind, rule):
     for step in range(1, 9):
         assert run.save(step) == {"saved": 2 * step}
     assert run.steps() == [7, 8]
+
+
+def test_a_disk_without_inodes_is_called_so(disk, start):
+    small = disk("tmpfs", 12 * MIB, inodes=40)
+    probe = start()
+    path = small.at / "c"
+    assert probe.ask(do="save", path=path, number=0) == {"saved": 0}
+    for number in range(40):
+        try:
+            (small.at / f"ballast-{number}").touch()
+        except OSError:
+            break
+    said = probe.ask(do="save", path=path, number=1)
+    is_full(said, path)
+    assert "no inodes left" in said["message"]
+    assert probe.ask(do="load", path=path) == {"number": 0}
+
+
+def test_checkpoints_in_the_lower_layer_of_an_overlay_are_replaced_and_removed(disk, start):
+    """As in a container whose image has them."""
+    base = disk("tmpfs", 32 * MIB)
+    first = Run(base, start())
+    for step in (1, 2, 3):
+        assert first.save(step) == {"saved": 2 * step}
+    first.probe.end()
+    there = content_of(first.base)
+    run = Run(base, start(), keep=2)
+    run.base = run.order["base"] = base.lay_over(base.at) / "run"
+    assert run.save(3) == {"saved": 6}
+    for step in (4, 5):
+        assert run.save(step) == {"saved": 2 * step}
+        assert run.steps() == [step - 1, step]
+    assert content_of(first.base) == there

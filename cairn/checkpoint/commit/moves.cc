@@ -77,9 +77,8 @@ class Moves {
     }
     CAIRN_TRY(dest_.make(parent_name(to)));
     auto moved = dest_.rename(name, to);
-    // An overlay's lower directory cannot be renamed; readers read through the attempt meanwhile.
-    if (!moved && moved.error().reason() == "fs/cross-device") return dest_.remove_tree(name);
-    return moved;
+    // Readers read through the attempt meanwhile.
+    return is_unmovable(moved) ? dest_.remove_tree(name) : moved;
   }
 
   Result<void> entries_in() {
@@ -146,6 +145,10 @@ class Moves {
 
 }  // namespace
 
+bool is_unmovable(const Result<void>& renamed) {
+  return !renamed && renamed.error().reason() == "fs/cross-device";
+}
+
 Result<void> finish_attempt(const Directory& dest, const std::string& attempt,
                             const Outcome& outcome) {
   CAIRN_TRY(Moves(dest, attempt, outcome).run());
@@ -167,8 +170,13 @@ Result<void> bury(const Directory& dest, const std::string& name, const std::str
   return dest.sync();
 }
 
+Result<void> bury_or_remove(const Directory& dest, const std::string& name, const std::string& id) {
+  auto buried = bury(dest, name, id);
+  return is_unmovable(buried) ? dest.remove_tree(name) : buried;
+}
+
 Result<void> discard_attempt(const Directory& dest, const std::string& attempt) {
-  CAIRN_TRY(bury(dest, attempt, attempt.substr(kAttemptPrefix.size())));
+  CAIRN_TRY(bury_or_remove(dest, attempt, attempt.substr(kAttemptPrefix.size())));
   // From here on only space is at stake; whoever comes next tries again.
   dest.remove_tree(std::string(kTrashName)).ignore_error("the next save empties the trash");
   return {};

@@ -10,14 +10,21 @@
 
 namespace cairn::inline checkpoint {
 
+/// Did a rename within one directory fail because that is a directory of an overlay's lower layer?
+bool is_unmovable(const Result<void>& renamed);
+
 /// Does what is left to do for a decided attempt (`attempt` is its directory's name). REQUIRES: the
 /// lock is held.
 Result<void> finish_attempt(const Directory& dest, const std::string& attempt,
                             const Outcome& outcome);
 
 /// Hides what lies at `name` in the trash, as `id`, durably. On a disk too full for that directory
-/// it becomes the trash. REQUIRES: the lock is held.
+/// it becomes the trash. `failed_precondition` (fs/cross-device) for a directory of an overlay's
+/// lower layer, which no rename moves. REQUIRES: the lock is held.
 Result<void> bury(const Directory& dest, const std::string& name, const std::string& id);
+
+/// As bury(), for what no reader looks at: it is deleted where it is if no rename moves it.
+Result<void> bury_or_remove(const Directory& dest, const std::string& name, const std::string& id);
 
 /// Hides an attempt in the trash, makes that durable, then deletes it. REQUIRES: the lock is held.
 Result<void> discard_attempt(const Directory& dest, const std::string& attempt);

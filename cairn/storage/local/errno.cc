@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sys/statvfs.h>
 
 namespace cairn::storage {
 namespace {
@@ -58,6 +59,21 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {EINVAL, Code::kInvalidArgument, "fs/invalid", "the file system refused an argument"},
 });
 
+constexpr const char* kNoInodes =
+    "no inodes left: the file system has room, but for no more files; delete some, or choose "
+    "another place";
+
+/// ENOSPC has two causes, and df shows only one of them.
+bool lacks_inodes(std::string_view place) {
+  for (std::string path(place); !path.empty(); path.resize(path.rfind('/'))) {
+    struct statvfs info = {};
+    if (statvfs(path.c_str(), &info) == 0)
+      return info.f_files > 0 && info.f_favail == 0 && info.f_bavail > 0;
+    if (path.find('/') == std::string::npos) break;
+  }
+  return false;
+}
+
 }  // namespace
 
 Error errno_error(int number, std::string_view doing, std::string_view place,
@@ -70,7 +86,9 @@ Error errno_error(int number, std::string_view doing, std::string_view place,
                  origin)
         .in(place);
   }
-  return Error(row->code, row->reason, fmt::format("cannot {}: {}", doing, row->sentence), origin)
+  const bool inodes = number == ENOSPC && lacks_inodes(place);
+  return Error(row->code, row->reason,
+               fmt::format("cannot {}: {}", doing, inodes ? kNoInodes : row->sentence), origin)
       .in(place);
 }
 
