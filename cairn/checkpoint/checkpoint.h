@@ -55,7 +55,9 @@ struct Checkpoint {
   std::optional<Record> record;     ///< of ours
   std::string version;              ///< of ours: for check_unchanged()
   std::optional<std::string> mark;  ///< of ours: the text of its metadata.json, of the same commit
-  std::vector<std::string> notes;   ///< for a person: torn attempts, what could not be checked
+  /// The text of checkpoint_metadata.json, of the same commit; of a directory that has one.
+  std::optional<std::string> description;
+  std::vector<std::string> notes;  ///< for a person: torn attempts, what could not be checked
 
   /// The one that is meant: by name, or the one without a name, or the only one. Of another
   /// system's tree without a name, the name may also be what its paths begin with; they keep it.

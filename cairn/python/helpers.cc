@@ -81,11 +81,6 @@ void wait_for_saves_at(const std::string& path) {
   });
 }
 
-nb::bytes python_bytes(const Buffer& buffer) {
-  const std::string_view text = as_text(buffer.bytes());
-  return nb::bytes(text.data(), text.size());
-}
-
 /// A small file of a checkpoint: a regular one, and no larger than `limit`.
 nb::bytes read_file(const std::string& path, std::uint64_t limit) {
   const auto read = apart([path, limit, where = own_runtime()]() -> Result<Buffer> {
@@ -94,21 +89,8 @@ nb::bytes read_file(const std::string& path, std::uint64_t limit) {
                      storage::open_local_store(where->file_system(), file.parent()));
     return storage::read_all(*store, file.name(), limit);
   });
-  return python_bytes(read);
-}
-
-/// The beginning of a file that may be large: as much as there is of it.
-nb::bytes read_start(const std::string& path, std::uint64_t bytes) {
-  const auto read = apart([path, bytes, where = own_runtime()]() -> Result<Buffer> {
-    CAIRN_TRY_ASSIGN(const LocalPath file, LocalPath::parse(path));
-    CAIRN_TRY_ASSIGN(const auto store,
-                     storage::open_local_store(where->file_system(), file.parent()));
-    CAIRN_TRY_ASSIGN(const auto reader, store->open(file.name()));
-    CAIRN_TRY_ASSIGN(auto start, Buffer::allocate(std::min(bytes, reader->size())));
-    CAIRN_TRY(reader->read_at(0, start.mutable_bytes()));
-    return start;
-  });
-  return python_bytes(read);
+  const std::string_view text = as_text(read.bytes());
+  return nb::bytes(text.data(), text.size());
 }
 
 }  // namespace
@@ -128,7 +110,6 @@ void bind_helpers(nb::module_& module) {
              nb::arg("packed"));
   module.def("estimate_available_memory", &estimate_available_memory);
   module.def("read_file", &read_file, nb::arg("path"), nb::arg("limit"));
-  module.def("read_start", &read_start, nb::arg("path"), nb::arg("bytes"));
   module.def("wait_for_saves", &wait_for_saves_at, nb::arg("path"));
 }
 

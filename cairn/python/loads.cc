@@ -40,6 +40,9 @@ nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) 
   made["unchecked"] = report.unchecked;
   made["notes"] = notes;
   made["bytes"] = report.bytes;
+  made["description"] = nb::none();
+  if (const auto& text = loaded.description)
+    made["description"] = nb::bytes(text->data(), text->size());
   return made;
 }
 

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import random
+import shutil
 import threading
 from pathlib import Path
 
@@ -470,3 +471,21 @@ def test_a_run_that_went_back_resumes_from_its_new_branch(tmp_path, caplog):
     assert started().load_checkpoint_if_any(None)[0]["w"][0] == 6
     assert find_latest_checkpoint(tmp_path) == str(tmp_path / "run-6")
     assert [entry["step"] for entry in cairn.ls(tmp_path) if entry["abandoned"]] == [10, 9, 8, 7]
+
+
+@pytest.mark.parametrize("structured", [False, True])
+def test_a_checkpoint_that_retention_removes_while_it_is_loaded_is_loaded_whole(
+        tmp_path, structured):
+    run = Checkpointer(tmp_path, None, [])
+    run.save_checkpoint({"w": np.arange(4)}, "run-1", prefix="model", step=1)
+    run.wait_until_finished()
+
+    def remove(done, total):
+        if done == total:
+            shutil.rmtree(tmp_path / "run-1", ignore_errors=True)
+
+    tree, about = run.load_checkpoint_if_any(None, prefix="model", structured=structured,
+                                             progress=remove)
+    np.testing.assert_array_equal(tree["w"], np.arange(4))
+    assert about["step"] == 1
+    assert structured or about["version"].startswith("cairn")

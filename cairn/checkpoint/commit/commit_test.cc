@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cairn/checkpoint/checkpoint_metadata.h"
 #include "cairn/checkpoint/commit/attempt_files.h"
 #include "cairn/checkpoint/load/load.h"
 #include "cairn/checkpoint/save/save.h"
@@ -40,15 +41,19 @@ Tree tree_of(std::uint64_t seed) {
 struct Case {
   std::string layout;
   bool mark;
+  bool on_overlay = false;
 };
 
-std::string name_of(const Case& test) { return test.layout + (test.mark ? "Marked" : ""); }
+std::string name_of(const Case& test) {
+  return test.layout + (test.mark ? "Marked" : "") + (test.on_overlay ? "OnAnOverlay" : "");
+}
 void PrintTo(const Case& test, std::ostream* out) { *out << name_of(test); }
 
 SaveOptions options_of(const Case& test, std::uint64_t seed) {
   SaveOptions options{.layout = test.layout};
   options.chunk_bytes = 32;
   options.shard_size = 40;
+  options.metadata = Json(Json::Object{{"seed", seed}});
   if (test.mark) options.mark = "{\"step\": " + std::to_string(seed) + "}";
   return options;
 }
@@ -60,6 +65,16 @@ Result<SaveReport> save_seed(storage::FileSystem& fs, const Case& test, std::uin
   Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
   return save_checkpoint({{"model", tree_of(seed)}, {"tx", tree_of(seed + 100)}}, path,
                          options_of(test, seed), runtime);
+}
+
+/// checkpoint_metadata.json and mark are those of the tree.
+void expect_one_commit(const Loaded& loaded, std::uint64_t seed, const std::string& when) {
+  const auto description = parse_checkpoint_metadata(loaded.description.value_or("null"));
+  ASSERT_TRUE(description) << when << ": " << description.error().to_string();
+  EXPECT_EQ(description->custom_metadata, Json(Json::Object{{"seed", seed}})) << when;
+  if (loaded.mark) {
+    EXPECT_EQ(*loaded.mark, "{\"step\": " + std::to_string(seed) + "}") << when;
+  }
 }
 
 /// Which save a reader sees: 0 for none. Fails the test for a mixture or an error.
@@ -83,6 +98,7 @@ std::uint64_t seen(storage::FileSystem& fs, const std::string& when,
     if (difference(model->tree, tree_of(seed)).empty() &&
         difference(tx->tree, tree_of(seed + 100)).empty()) {
       found = seed;
+      expect_one_commit(*tx, seed, when);
     }
   }
   EXPECT_NE(found, 0u) << when << ": neither the old nor the new checkpoint";
@@ -123,6 +139,7 @@ class Crash : public ::testing::TestWithParam<Case> {
   void SetUp() override {
     ASSERT_TRUE(base_.make_directory(nullptr, "/run"));
     ASSERT_TRUE(save_seed(base_, GetParam(), 1));
+    if (GetParam().on_overlay) base_.make_directories_unmovable();
     const auto copy = base_.after_power_cut();
     ASSERT_EQ(seen(*copy, "after the first save"), 1u);
     const std::size_t before = copy->operations().size();
@@ -229,7 +246,9 @@ std::uint64_t loaded_seed(storage::FileSystem& fs, const std::string& path,
     return 0;
   }
   for (std::uint64_t seed = 1; seed <= last_seed; ++seed) {
-    if (difference(model->tree, tree_of(seed)).empty()) return seed;
+    if (!difference(model->tree, tree_of(seed)).empty()) continue;
+    expect_one_commit(*model, seed, "load");
+    return seed;
   }
   ADD_FAILURE() << "neither the old nor a new checkpoint";
   return 0;
@@ -330,10 +349,9 @@ TEST_P(Crash, AReaderInALoopNeverSeesAnErrorOrAMixture) {
 INSTANTIATE_TEST_SUITE_P(Layouts, Crash,
                          ::testing::Values(Case{std::string(kZarr2Layout), false},
                                            Case{std::string(kZarr2Layout), true},
+                                           Case{std::string(kZarr2Layout), true, true},
                                            Case{std::string(kSafetensorsLayout), true}),
-                         [](const auto& test) {
-                           return test.param.layout + (test.param.mark ? "Marked" : "");
-                         });
+                         [](const auto& test) { return name_of(test.param); });
 
 // What readers would refuse for its length must not be decided.
 TEST(CommitLimits, AMarkThatIsTooLongIsRefusedAndTheOldCheckpointStays) {

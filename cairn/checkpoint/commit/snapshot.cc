@@ -23,7 +23,9 @@ Result<std::optional<std::string>> read_staged(const Directory& dest, const std:
 
 Result<void> add_decided(const Directory& dest, const FoundAttempt& attempt, Snapshot& snapshot) {
   const std::string staged = attempt.directory + "/new/";
-  for (const std::string& name : attempt.outcome->in) {
+  std::vector<std::string> coming = attempt.outcome->in;
+  for (const ReplacedFile& file : attempt.outcome->files) coming.push_back(file.name);
+  for (const std::string& name : coming) {
     CAIRN_TRY_ASSIGN(const bool waiting, dest.exists(staged + name));
     if (waiting) snapshot.moved.emplace_back(name, staged + name);
   }

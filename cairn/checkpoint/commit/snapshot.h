@@ -34,9 +34,9 @@ struct AttemptView {
 /// What a reader sees of a destination: taken without a lock, one consistent state.
 struct Snapshot {
   std::optional<Record> record;  ///< the committed state; nothing: no file of ours decides here
-  /// Where an entry or manifest named in the record lies now, relative to the destination: its own
-  /// name, or below a decided attempt whose moves are not finished. REQUIRES: `name` comes from
-  /// `record`.
+  /// Where an entry or manifest named in the record, or a file that a save replaces, lies now,
+  /// relative to the destination: its own name, or below a decided attempt whose moves are not
+  /// finished.
   std::string locate(const std::string& name) const;
   std::optional<std::string>
       mark;  ///< text of metadata.json, in place or staged in a decided attempt

@@ -39,6 +39,7 @@ struct StructureFile {
   std::vector<std::string> arrays;
   Json payload;
   std::string treedef;
+  Json extras;
 };
 
 Result<std::vector<std::string>> texts_of(const Json& json, std::string_view member) {
@@ -85,6 +86,10 @@ Result<StructureFile> parse_members(std::string_view text, const std::string& pr
   const Json* treedef = json->find("treedef_b64");
   if (treedef == nullptr || treedef->text() == nullptr) return bad_structure_member("treedef_b64");
   file.treedef = *treedef->text();
+  if (const Json* extras = json->find("extras"); extras != nullptr && !extras->is_null()) {
+    if (extras->object() == nullptr) return bad_structure_member("extras");
+    if (!extras->object()->empty()) file.extras = *extras;
+  }
   return file;
 }
 
@@ -310,6 +315,7 @@ Result<EformerStructure> parse_eformer_structure(std::string_view text, const st
   CAIRN_TRY_ASSIGN(const StructureFile file, parse_members(text, prefix));
   EformerStructure made;
   made.arrays = file.arrays;
+  made.extras = file.extras;
   const std::vector<Json> leaves = leaves_of_file(file, made);
   const auto built = [&]() -> Result<void> {
     CAIRN_TRY_ASSIGN(const Pickle pickle, decode_pickle(file.treedef));

@@ -25,6 +25,7 @@ struct EformerStructure {
   /// Directories of the arrays below the checkpoint. In the order of `structure`, if there is one.
   std::vector<std::string> arrays;
   std::vector<KeyPath> paths;  ///< of the arrays; empty if there is no structure
+  Json extras;                 ///< what the user gave with the tree; an object, or null
   /// Leaves that are no arrays.
   std::vector<std::pair<KeyPath, Value>> values;
   /// Sentences for a person: what could not be made out, and what became of it.

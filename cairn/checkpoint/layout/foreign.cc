@@ -73,12 +73,6 @@ Error no_checkpoint_but(const std::set<std::string>& checkpoints) {
                            *checkpoints.rbegin()));
 }
 
-Result<CheckpointMetadata> read_metadata(const Place& place) {
-  CAIRN_TRY_ASSIGN(const Buffer text, storage::read_all(*place.store, kCheckpointMetadataName,
-                                                        kMaxCheckpointMetadataBytes));
-  return parse_checkpoint_metadata(as_text(text.bytes()));
-}
-
 /// The digests of the arrays, if there is one for each and no others.
 bool take_digests(const CheckpointMetadata& metadata, Manifest& manifest) {
   std::unordered_map<std::string_view, const std::string*> digests;
@@ -96,10 +90,16 @@ bool take_digests(const CheckpointMetadata& metadata, Manifest& manifest) {
 /// checkpoint_metadata.json speaks of the tree that was saved last, and does not say which that
 /// was: digests are taken only where there is but one.
 void add_metadata(const Place& place, Checkpoint& checkpoint) {
-  const auto metadata = read_metadata(place);
-  if (!metadata && metadata.error().code() != Code::kNotFound) {
-    checkpoint.notes.push_back(
-        fmt::format("{} was left aside: {}", kCheckpointMetadataName, metadata.error().message()));
+  read_description(place, std::string(kCheckpointMetadataName), checkpoint);
+  std::optional<CheckpointMetadata> metadata;
+  if (checkpoint.description) {
+    auto parsed = parse_checkpoint_metadata(*checkpoint.description);
+    if (parsed) {
+      metadata = *std::move(parsed);
+    } else {
+      checkpoint.notes.push_back(
+          fmt::format("{} was left aside: {}", kCheckpointMetadataName, parsed.error().message()));
+    }
   }
   bool checkable = false;
   if (metadata) {
@@ -144,6 +144,7 @@ void take_structure(const Place& place, OpenedPrefix& prefix) {
   const std::string file = prefix.name.empty() ? "" : structure_name(prefix.name);
   if (!std::ranges::binary_search(place.files, file)) return;
   auto read = read_structure(place, prefix.name);
+  if (read) prefix.manifest.extras = std::move(read->extras);
   if (!read || !reorder(read->arrays, prefix)) {
     prefix.notes.push_back(fmt::format(
         "{} was not used, the tree is nested dicts: {}", file,

@@ -7,6 +7,7 @@
 
 #include "cairn/base/human.h"
 #include "cairn/base/uri.h"
+#include "cairn/checkpoint/checkpoint_metadata.h"
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/layout/strangers.h"
 #include "cairn/checkpoint/names.h"
@@ -62,11 +63,23 @@ Result<Place> place_of(const Uri& uri, Runtime& runtime) {
   return place;
 }
 
+void read_description(const Place& place, const std::string& name, Checkpoint& checkpoint) {
+  const auto text = storage::read_all(*place.store, name, kMaxCheckpointMetadataBytes);
+  if (text) {
+    checkpoint.description = as_text(text->bytes());
+  } else if (text.error().code() != Code::kNotFound) {
+    checkpoint.notes.push_back(
+        fmt::format("{} was left aside: {}", kCheckpointMetadataName, text.error().message()));
+  }
+}
+
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
   for (const Opener open : kLayouts) {
     CAIRN_TRY_ASSIGN(auto found, open(place, runtime));
     if (!found) continue;
     found->path = place.path;
+    if (!found->record && !found->description)
+      read_description(place, std::string(kCheckpointMetadataName), *found);
     return *std::move(found);
   }
   if (auto stranger = recognise_directory(place.files)) return *std::move(stranger);

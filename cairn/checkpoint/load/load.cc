@@ -241,6 +241,7 @@ Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& opti
   loaded.path = checkpoint.path;
   loaded.record = checkpoint.record;
   loaded.mark = checkpoint.mark;
+  loaded.description = checkpoint.description;
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;

@@ -97,6 +97,7 @@ struct Loaded {
   std::string structure_file = {};       ///< as OpenedPrefix has it
   std::optional<Record> record = {};     ///< as Checkpoint has it, of the same commit as the tree
   std::optional<std::string> mark = {};  ///< so too
+  std::optional<std::string> description = {};  ///< so too
   Tree tree = Tree::none();
   Json metadata;
   Json extras;

@@ -34,17 +34,10 @@ def parse_object(text: bytes | str, path: str) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise error_of("corrupt", "python/bad-json", path,
                        f"{path} is not JSON: {error}") from None
-    return object_of(found, path)
-
-
-def object_of(value: Any, path: str) -> dict[str, Any]:
-    """The value from the file, which is an object or null."""
-    if value is None:
-        return {}
-    if isinstance(value, dict):
-        return value
+    if isinstance(found, dict):
+        return found
     raise error_of("corrupt", "python/bad-json", path,
-                   f"{path} has a {type(value).__qualname__} where a JSON object belongs")
+                   f"{path} has a {type(found).__qualname__} where a JSON object belongs")
 
 
 def _number(thing: Any) -> Any:

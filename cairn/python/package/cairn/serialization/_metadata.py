@@ -12,11 +12,10 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from cairn import _core
-from cairn._json import dump, object_of, read_object
+from cairn._json import dump, parse_object
 from cairn._log import logger
 
 VERSION = f"cairn {_core.__version__}"
-FILE_NAME = "checkpoint_metadata.json"
 
 
 @dataclass
@@ -81,21 +80,15 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def file_metadata(folder: str) -> dict[str, Any]:
-    """What `checkpoint_metadata.json` says; {} if it is not there."""
-    return _read(folder, FILE_NAME)
-
-
-def reference_extras(folder: str, prefix: str) -> dict[str, Any]:
-    """The extras of a tree that the reference system saved; {} if it has none, or is ours."""
-    if os.path.exists(os.path.join(folder, "cairn.json")):
-        return {}
-    name = f"{prefix}_structure.json"
-    return object_of(_read(folder, name).get("extras"), os.path.join(folder, name))
-
-
-def _read(folder: str, name: str) -> dict[str, Any]:
-    try:
-        return read_object(os.path.join(folder, name))
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
+def described(report: Mapping[str, Any], metadata: Any) -> dict[str, Any]:
+    """What `checkpoint_metadata.json` says, with the metadata of the tree that was loaded."""
+    text = report["description"]
+    found = {} if text is None else \
+        parse_object(text, os.path.join(report["path"], "checkpoint_metadata.json"))
+    if report["foreign"]:
+        return metadata or {} if text is None else found
+    if metadata is None:
+        return found
+    if text is None:
+        found = {**CheckpointMetadata().to_dict(), "timestamp": None}
+    return {**found, "custom_metadata": metadata}

@@ -24,17 +24,12 @@ from cairn._refusals import prepared
 from cairn.serialization import fsspec_utils
 from cairn.serialization._casts import dtype_named
 from cairn.serialization._dicts import by_text, flatten_dict, is_flatten, unflatten_dict
-from cairn.serialization._metadata import (
-    CheckpointMetadata,
-    file_metadata,
-    json_text,
-    reference_extras,
-)
+from cairn.serialization._metadata import CheckpointMetadata, described, json_text
 from cairn.serialization._moves import create_cpu_mesh, on_this_host, to_host
 from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._tracker import SaveTracker, say_unfinished
 from cairn.serialization._wishes import Rules, is_anywhere
-from cairn.serialization.base_manager import CheckpointManager, metadata_of
+from cairn.serialization.base_manager import CheckpointManager
 from cairn.serialization.fsspec_utils import exists, local_path, path_text
 from cairn.serialization.serialization import _is_none as _is_none
 from cairn.serialization.serialization import (
@@ -338,8 +333,7 @@ class AsyncCheckpointManager:
             dtype=dtype_named(dtype), validate=self._validates(validate),
             allow_pickle=allow_pickle, chunk_size=max(chunk_size or 0, 0),
             progress=progress_sink(progress, "loading")))
-        about = json.loads(extras) or reference_extras(where, prefix)
-        return target.finish(tree, report), with_kept(about, report)
+        return target.finish(tree, report), with_kept(json.loads(extras) or {}, report)
 
     @staticmethod
     def is_tensorstore(path: Any) -> bool:
@@ -359,7 +353,7 @@ class AsyncCheckpointManager:
         tree, metadata, _, report = _core.load(where, target.request(
             nested=True, validate=self._validates(validate), **options))
         return target.finish(tree, report), \
-            described(where, None if report["foreign"] else json.loads(metadata))
+            described(report, json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
         return bool(self.enable_validation) if validate is None else validate
@@ -433,17 +427,6 @@ def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
              for parts, leaf in leaves_of(template)
              if getattr(leaf, "sharding", None) is not None and not is_anywhere(leaf)}
     return found or None
-
-
-def described(where: str, metadata: Any) -> dict[str, Any]:
-    """`checkpoint_metadata.json`, with the metadata of the tree that was loaded."""
-    if os.path.isdir(where):
-        found = file_metadata(where)
-    else:
-        found = metadata_of(where)
-        if metadata is not None:
-            found = {**CheckpointMetadata().to_dict(), "timestamp": None}
-    return found if metadata is None else {**found, "custom_metadata": metadata}
 
 
 def _found(path: Any) -> str:

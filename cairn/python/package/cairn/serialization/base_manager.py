@@ -19,7 +19,7 @@ import numpy as np
 from cairn import _core
 from cairn._dtypes import numpy_dtype
 from cairn._errors import Error, error_of
-from cairn._json import object_of, parse_object, read_object
+from cairn._json import read_object
 from cairn._log import logger
 from cairn._placements import leaves_of
 from cairn.serialization._dicts import by_text, flatten_dict, put, unflatten_dict
@@ -47,8 +47,6 @@ __all__ = ["ALLOWED_DATA_TYPES", "CheckpointManager", "derive_base_prefix_from_p
            "estimate_array_nbytes", "flatten_dict", "group_keys_by_shard_size", "index_filename",
            "is_flatten", "is_gcs_path", "parse_gcs_path", "put_dtype", "shard_filename",
            "unflatten_dict"]
-
-_MAX_HEADER = 100_000_000  # bytes; what the format allows
 
 
 class _DTypeList(Sequence[Any]):
@@ -212,7 +210,7 @@ class _Tensors:
     def __init__(self, path: str):
         self._opened = _core.Opened(path)
         self._leaves = {leaf[4]: (n, leaf) for n, leaf in enumerate(self._opened.prefixes()[0][1])}
-        self.metadata = metadata_of(path)
+        self.metadata = json.loads(self._opened.about(None)[4]) or {}
 
     def keys(self) -> Iterator[tuple[str, list[str]]]:
         """Names with the parts that they are made of."""
@@ -339,18 +337,6 @@ def _sync_folder(path: str) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def metadata_of(path: str) -> dict[str, Any]:
-    """The user's, of an index or of a file."""
-    if path.endswith(".json"):
-        return object_of(read_object(path).get("metadata"), path)
-    size = int.from_bytes(_core.read_start(path, 8), "little")
-    header = parse_object(_core.read_start(path, 8 + min(size, _MAX_HEADER))[8:], path)
-    found = object_of(header.get("__metadata__"), path)
-    if "cairn" not in found:
-        return found
-    return object_of(parse_object(found["cairn"], path).get("metadata"), path)
 
 
 def _needed(module: str, package: str) -> Any:

@@ -22,7 +22,7 @@ from cairn._refusals import Refusal, prepared
 from cairn.serialization import fsspec_utils
 from cairn.serialization._casts import dtype_named
 from cairn.serialization._clock import PolicyClock
-from cairn.serialization._metadata import json_text, reference_extras
+from cairn.serialization._metadata import described, json_text
 from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._tracker import say_unfinished
 from cairn.serialization._wishes import Rules, wished_specs
@@ -30,7 +30,6 @@ from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
     Prefix,
     check_prefix,
-    described,
     take_template_shardings,
 )
 from cairn.serialization.base_manager import replace_file
@@ -379,10 +378,9 @@ class Checkpointer:
         tree, metadata, extras, report = loaded
         about = with_kept(json.loads(extras) or {}, report)
         if structured:
-            return target.finish(tree, report), \
-                _joined(reference_extras(report["path"], prefix or ""), about)
+            return target.finish(tree, report), about
         return target.finish(tree, report), \
-            _joined(described(report["path"], json.loads(metadata)), about)
+            _joined(described(report, json.loads(metadata)), about)
 
     @checked
     def load_pytree(self, mesh: Any, *, prefix: Prefix, path: Any = None,
@@ -419,10 +417,9 @@ class Checkpointer:
         tree, metadata, extras, report = loaded
         about = with_kept(json.loads(extras) or {}, report)
         if load_treedef:
-            return target.finish(tree, report), \
-                _joined(reference_extras(report["path"], prefix), about)
+            return target.finish(tree, report), about
         return target.finish(tree, report), \
-            _joined(described(report["path"], json.loads(metadata)), about)
+            _joined(described(report, json.loads(metadata)), about)
 
     def wait_until_finished(self) -> None:
         """Until all saves are durable and visible, callbacks have returned, and what was to be
