@@ -2,7 +2,7 @@
 # Every target installs what it needs on Debian 12, as root or with sudo.
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test python wheel check format bench fuzz tidy clean
+.PHONY: help build demo test flaky python wheel check format bench fuzz tidy clean
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
@@ -25,7 +25,12 @@ test: check  ## the checks, then every unit test and every comparison with other
 	@tools/make_venv.sh
 	cmake --preset dev
 	cmake --build --preset dev
-	ctest --preset dev --parallel $$(nproc)
+	@ctest --preset dev --parallel $$(nproc); status=$$?; tools/say_skipped.py build/dev; exit $$status
+
+flaky:  ## every test 20 times beside busy processes; lists what failed (RUNS=n, TESTS=regex)
+	cmake --preset dev
+	cmake --build --preset dev
+	@tools/flaky.py build/dev $(if $(RUNS),--runs $(RUNS)) $(if $(TESTS),--tests '$(TESTS)')
 
 python:  ## .venv with the Python package and the systems that the tests compare it with
 	@tools/install_packages.sh build test

@@ -8,4 +8,4 @@ if [ ! -x "$1" ]; then
   [ "${CI:-}" != true ] || exit 1
   exit 77
 fi
-exec "$1" -B -m pytest -q -rs -p no:cacheprovider "$2"
+exec "$1" -B -m pytest -q -rfEs -p no:cacheprovider "$2"
