@@ -55,9 +55,8 @@ struct Checkpoint {
   std::optional<Record> record;     ///< of ours
   std::string version;              ///< of ours: for check_unchanged()
   std::optional<std::string> mark;  ///< of ours: the text of its metadata.json, of the same commit
-  /// The text of checkpoint_metadata.json, of the same commit; of a directory that has one.
-  std::optional<std::string> description;
-  std::vector<std::string> notes;  ///< for a person: torn attempts, what could not be checked
+  std::string description_file;     ///< for read_description(), below `path`; empty: no directory
+  std::vector<std::string> notes;   ///< for a person: torn attempts, what could not be checked
 
   /// The one that is meant: by name, or the one without a name, or the only one. Of another
   /// system's tree without a name, the name may also be what its paths begin with; they keep it.
@@ -80,6 +79,10 @@ Result<void> check_unchanged(const Checkpoint& checkpoint, Runtime& runtime);
 /// Why reading an opened checkpoint failed: check_unchanged() says why what is there now reads as
 /// missing or damaged; otherwise `error` does.
 Error explain_failure(const Error& error, const Checkpoint& checkpoint, Runtime& runtime);
+
+/// The text of checkpoint_metadata.json, of the commit that was opened; nullopt: there is none.
+/// `unavailable` (kReplaced) as check_unchanged(); otherwise as Store::open().
+Result<std::optional<std::string>> read_description(const Checkpoint& checkpoint, Runtime& runtime);
 
 constexpr const char* kReplaced = "checkpoint/replaced";
 /// How often a checkpoint is opened again at most because it was replaced while it was read.

@@ -90,6 +90,7 @@ LoadOptions options_of(const LoadCall& call) {
                       .chunk_size = call.chunk_size,
                       .use_async = call.use_async,
                       .validate = call.validate,
+                      .description = call.description,
                       .progress = progress_of(call.progress)};
   if (call.timeout) options.timeout = span_of(*call.timeout);
   return options;
@@ -164,7 +165,7 @@ void bind_loads(nb::module_& module) {
              nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
              std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
              bool is_nested, std::size_t chunk_size, bool use_async, std::optional<double> timeout,
-             nb::object progress, bool fill, bool keep_values, bool to_unpickle) {
+             nb::object progress, bool fill, bool keep_values, bool to_unpickle, bool description) {
             new (self) LoadCall{std::move(prefix),
                                 std::move(keys),
                                 std::move(dtype),
@@ -182,7 +183,8 @@ void bind_loads(nb::module_& module) {
                                 std::move(progress),
                                 fill,
                                 keep_values,
-                                to_unpickle};
+                                to_unpickle,
+                                description};
           },
           nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
           nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
@@ -192,7 +194,7 @@ void bind_loads(nb::module_& module) {
           nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
           nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("timeout") = nb::none(),
           nb::arg("progress") = nb::none(), nb::arg("fill") = false, nb::arg("keep_values") = false,
-          nb::arg("to_unpickle") = false);
+          nb::arg("to_unpickle") = false, nb::arg("description") = false);
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

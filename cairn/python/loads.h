@@ -43,6 +43,7 @@ struct LoadCall {
   /// What another system saved: as nested dicts, with the text of its structure file in the report,
   /// for Python to unpickle.
   bool to_unpickle = false;
+  bool description = false;  ///< as in LoadOptions, into the report
 };
 
 /// Does a load aside; nothing where it finds nothing.

@@ -189,7 +189,7 @@ Result<std::optional<Checkpoint>> open_committed(const Place& place, Runtime& ru
   checkpoint.record = snapshot.record;
   checkpoint.version = snapshot.version();
   checkpoint.mark = snapshot.mark;
-  read_description(place, snapshot.locate(std::string(kCheckpointMetadataName)), checkpoint);
+  checkpoint.description_file = snapshot.locate(std::string(kCheckpointMetadataName));
   std::vector<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
     CAIRN_TRY_ASSIGN(auto prefix, open_recorded(place, snapshot, recorded, runtime).in([&] {

@@ -73,6 +73,12 @@ Error no_checkpoint_but(const std::set<std::string>& checkpoints) {
                            *checkpoints.rbegin()));
 }
 
+Result<CheckpointMetadata> read_metadata(const Place& place) {
+  CAIRN_TRY_ASSIGN(const Buffer text, storage::read_all(*place.store, kCheckpointMetadataName,
+                                                        kMaxCheckpointMetadataBytes));
+  return parse_checkpoint_metadata(as_text(text.bytes()));
+}
+
 /// The digests of the arrays, if there is one for each and no others.
 bool take_digests(const CheckpointMetadata& metadata, Manifest& manifest) {
   std::unordered_map<std::string_view, const std::string*> digests;
@@ -90,16 +96,10 @@ bool take_digests(const CheckpointMetadata& metadata, Manifest& manifest) {
 /// checkpoint_metadata.json speaks of the tree that was saved last, and does not say which that
 /// was: digests are taken only where there is but one.
 void add_metadata(const Place& place, Checkpoint& checkpoint) {
-  read_description(place, std::string(kCheckpointMetadataName), checkpoint);
-  std::optional<CheckpointMetadata> metadata;
-  if (checkpoint.description) {
-    auto parsed = parse_checkpoint_metadata(*checkpoint.description);
-    if (parsed) {
-      metadata = *std::move(parsed);
-    } else {
-      checkpoint.notes.push_back(
-          fmt::format("{} was left aside: {}", kCheckpointMetadataName, parsed.error().message()));
-    }
+  const auto metadata = read_metadata(place);
+  if (!metadata && metadata.error().code() != Code::kNotFound) {
+    checkpoint.notes.push_back(
+        fmt::format("{} was left aside: {}", kCheckpointMetadataName, metadata.error().message()));
   }
   bool checkable = false;
   if (metadata) {

@@ -63,23 +63,13 @@ Result<Place> place_of(const Uri& uri, Runtime& runtime) {
   return place;
 }
 
-void read_description(const Place& place, const std::string& name, Checkpoint& checkpoint) {
-  const auto text = storage::read_all(*place.store, name, kMaxCheckpointMetadataBytes);
-  if (text) {
-    checkpoint.description = as_text(text->bytes());
-  } else if (text.error().code() != Code::kNotFound) {
-    checkpoint.notes.push_back(
-        fmt::format("{} was left aside: {}", kCheckpointMetadataName, text.error().message()));
-  }
-}
-
 Result<Checkpoint> open_layout(const Place& place, Runtime& runtime) {
   for (const Opener open : kLayouts) {
     CAIRN_TRY_ASSIGN(auto found, open(place, runtime));
     if (!found) continue;
     found->path = place.path;
-    if (!found->record && !found->description)
-      read_description(place, std::string(kCheckpointMetadataName), *found);
+    if (place.directory && found->description_file.empty())
+      found->description_file = kCheckpointMetadataName;
     return *std::move(found);
   }
   if (auto stranger = recognise_directory(place.files)) return *std::move(stranger);
@@ -275,6 +265,25 @@ Result<void> check_unchanged(const Checkpoint& checkpoint, Runtime& runtime) {
   const auto uri = parse_uri(checkpoint.path);
   if (!uri || !checkpoint.record || current_version(*uri, runtime) == checkpoint.version) return {};
   return replaced(checkpoint);
+}
+
+Result<std::optional<std::string>> read_description(const Checkpoint& checkpoint,
+                                                    Runtime& runtime) {
+  std::optional<std::string> description;
+  if (checkpoint.description_file.empty()) return description;
+  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(checkpoint.path));
+  CAIRN_TRY_ASSIGN(
+      const auto store,
+      storage::open_store(uri, {.file_system = &runtime.file_system(), .create = false}));
+  const auto text =
+      storage::read_all(*store, checkpoint.description_file, kMaxCheckpointMetadataBytes);
+  CAIRN_TRY(check_unchanged(checkpoint, runtime));
+  if (text) {
+    description = as_text(text->bytes());
+  } else if (text.error().code() != Code::kNotFound) {
+    return text.error();
+  }
+  return description;
 }
 
 Error explain_failure(const Error& error, const Checkpoint& checkpoint, Runtime& runtime) {

@@ -42,9 +42,6 @@ Result<std::optional<Checkpoint>> open_eformer(const Place& place, Runtime& runt
 Result<std::optional<Checkpoint>> open_safetensors(const Place& place, Runtime& runtime);
 Result<std::optional<Checkpoint>> open_loose_arrays(const Place& place, Runtime& runtime);
 
-/// checkpoint_metadata.json, which lies under `name`, as `checkpoint.description`. What cannot be
-/// read is left aside, and a note says so.
-void read_description(const Place& place, const std::string& name, Checkpoint& checkpoint);
 /// tensorstore_index.json, if it is there.
 Result<std::optional<EformerIndex>> read_index(const Place& place);
 /// Prefixes of an index whose names are not in `known`.

@@ -238,10 +238,14 @@ Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& opti
   // Without checksums, bytes of a later save are not noticed.
   if (!options.check) CAIRN_TRY(check_unchanged(checkpoint, runtime));
   Loaded loaded = *std::move(done);
+  if (options.description) {
+    CAIRN_TRY_ASSIGN(loaded.description, read_description(checkpoint, runtime).in([&] {
+      return "loading " + checkpoint.path;
+    }));
+  }
   loaded.path = checkpoint.path;
   loaded.record = checkpoint.record;
   loaded.mark = checkpoint.mark;
-  loaded.description = checkpoint.description;
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;

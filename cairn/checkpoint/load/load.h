@@ -72,8 +72,9 @@ struct LoadOptions {
   /// Arrays that are read at a time; the next batch begins when the last has landed, and progress
   /// counts each by itself. 0: all at once.
   std::size_t chunk_size = 0;
-  bool use_async = true;  ///< false: one reader, on the calling thread
-  bool validate = false;  ///< SHA-256 of whatever has one (`corrupt`, load/sha256)
+  bool use_async = true;     ///< false: one reader, on the calling thread
+  bool validate = false;     ///< SHA-256 of whatever has one (`corrupt`, load/sha256)
+  bool description = false;  ///< also reads checkpoint_metadata.json, into Loaded::description
   ProgressSink progress = {};
 };
 
@@ -97,7 +98,7 @@ struct Loaded {
   std::string structure_file = {};       ///< as OpenedPrefix has it
   std::optional<Record> record = {};     ///< as Checkpoint has it, of the same commit as the tree
   std::optional<std::string> mark = {};  ///< so too
-  std::optional<std::string> description = {};  ///< so too
+  std::optional<std::string> description = {};  ///< if asked for; of the same commit
   Tree tree = Tree::none();
   Json metadata;
   Json extras;

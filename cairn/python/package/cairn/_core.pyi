@@ -114,7 +114,8 @@ class LoadRequest:
                  place: Callable[..., Any] | None = None, nested: bool = False,
                  chunk_size: int = 0, use_async: bool = True, timeout: float | None = None,
                  progress: _Progress = None, fill: bool = False,
-                 keep_values: bool = False, to_unpickle: bool = False) -> None: ...
+                 keep_values: bool = False, to_unpickle: bool = False,
+                 description: bool = False) -> None: ...
 
 def load(path: str, request: LoadRequest) -> tuple[Any, str, str, dict[str, Any]]: ...
 

@@ -351,9 +351,8 @@ class AsyncCheckpointManager:
     def _load(self, where: str, target: Target, validate: bool | None,
               **options: Any) -> tuple[Any, dict[str, Any]]:
         tree, metadata, _, report = _core.load(where, target.request(
-            nested=True, validate=self._validates(validate), **options))
-        return target.finish(tree, report), \
-            described(report, json.loads(metadata))
+            nested=True, description=True, validate=self._validates(validate), **options))
+        return target.finish(tree, report), described(report, json.loads(metadata))
 
     def _validates(self, validate: bool | None) -> bool:
         return bool(self.enable_validation) if validate is None else validate

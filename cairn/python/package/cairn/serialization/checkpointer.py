@@ -370,7 +370,8 @@ class Checkpointer:
         take_template_shardings(target)
         loaded = self._run.load_checkpoint_if_any(
             self._request(target, dtype, nested=not structured and template is None,
-                          allow_pickle=allow_pickle, progress=progress_sink(progress, "loading")),
+                          description=not structured, allow_pickle=allow_pickle,
+                          progress=progress_sink(progress, "loading")),
             path=_root(path), discover_latest=discover_latest, structured=structured,
             fallback=fallback)
         if loaded is None:
@@ -407,7 +408,8 @@ class Checkpointer:
                         strict_shapes=strict_shapes, in_jax=mesh is not None)
         take_template_shardings(target)
         loaded = self._run.load_pytree(
-            self._request(target, dtype, nested=not load_treedef, allow_pickle=allow_pickle,
+            self._request(target, dtype, nested=not load_treedef, description=not load_treedef,
+                          allow_pickle=allow_pickle,
                           chunk_size=max(chunk_size or 0, 0),
                           progress=progress_sink(progress, "loading")),
             path=_root(path), discover_latest=discover_latest, fallback=fallback,
