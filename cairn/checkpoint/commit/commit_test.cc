@@ -91,7 +91,7 @@ std::uint64_t seen(storage::FileSystem& fs, const std::string& when,
   std::uint64_t found = 0;
   for (const std::uint64_t seed : {1ULL, 2ULL, 3ULL}) {
     const auto model = load(*checkpoint, {.prefix = "model"}, runtime);
-    const auto tx = load(*checkpoint, {.prefix = "tx"}, runtime);
+    const auto tx = load(*checkpoint, {.prefix = "tx", .description = true}, runtime);
     EXPECT_TRUE(model && tx) << when << ": "
                              << (model ? tx.error().to_string() : model.error().to_string());
     if (!model || !tx) return 99;
@@ -240,7 +240,7 @@ TEST_P(Crash, RecoveryInterruptedTwiceStillEnds) {
 std::uint64_t loaded_seed(storage::FileSystem& fs, const std::string& path,
                           std::uint64_t last_seed) {
   Runtime runtime({.threads = 1, .file_system = &fs});
-  const auto model = load(path, {.prefix = "model"}, runtime);
+  const auto model = load(path, {.prefix = "model", .description = true}, runtime);
   if (!model) {
     ADD_FAILURE() << model.error().to_string();
     return 0;

@@ -231,21 +231,22 @@ Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box&
 Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& options,
                            Runtime& runtime, const SharedReader& share) {
   CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
-  auto done = load_prefix(*prefix, options, runtime, share).in([&] {
-    return "loading " + checkpoint.path;
-  });
+  const auto place = [&] { return "loading " + checkpoint.path; };
+  // First, so that a checkpoint that is removed while its arrays are read can still be loaded
+  // whole.
+  std::optional<std::string> description;
+  if (options.description) {
+    CAIRN_TRY_ASSIGN(description, read_description(checkpoint, runtime).in(place));
+  }
+  auto done = load_prefix(*prefix, options, runtime, share).in(place);
   if (!done) return explain_failure(done.error(), checkpoint, runtime);
   // Without checksums, bytes of a later save are not noticed.
   if (!options.check) CAIRN_TRY(check_unchanged(checkpoint, runtime));
   Loaded loaded = *std::move(done);
-  if (options.description) {
-    CAIRN_TRY_ASSIGN(loaded.description, read_description(checkpoint, runtime).in([&] {
-      return "loading " + checkpoint.path;
-    }));
-  }
   loaded.path = checkpoint.path;
   loaded.record = checkpoint.record;
   loaded.mark = checkpoint.mark;
+  loaded.description = std::move(description);
   loaded.report.notes.insert(loaded.report.notes.end(), checkpoint.notes.begin(),
                              checkpoint.notes.end());
   return loaded;
