@@ -275,9 +275,12 @@ Result<void> RendezvousChannel::check_admission(const Found& found) {
     admitted_ = true;
     return {};
   }
-  if (found.session() == old_session_ && found.call() == old_call_) {
+  // It had met before this rank came, and may go on without it: an earlier job that still runs.
+  if (found.session() == old_session_ && old_call_ > 0) {
     return Error(Code::kUnavailable, "coord/earlier-job",
-                 "this is from an earlier job, or rank 0 of this one failed before this rank came")
+                 fmt::format("this is from an earlier job; or, in this one, rank 0 failed before "
+                             "this rank came, or another process takes part as rank {}",
+                             place_.rank))
         .in(store_->describe(kVerdict));
   }
   if (found.header.message.outcome != Outcome::kDone) return {};

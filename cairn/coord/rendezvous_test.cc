@@ -299,7 +299,8 @@ TEST(Rendezvous, TheLastWordOfAnEarlierJobDoesNotDisturbTheNext) {
     const auto meet = [](Coordinator& me) { must(me.barrier("p", soon_enough())); };
     run_ranks(old, meet);
     Coordinators next;
-    if (rank_that_comes_first == 1) next.push_back(must(open_rendezvous(store, {1, 2})));
+    const auto watched = std::make_shared<DisturbedStore>(store);
+    if (rank_that_comes_first == 1) next.push_back(must(open_rendezvous(watched, {1, 2})));
     bool taken_over = false;
     disturbed->before_put = [&] {
       if (!std::exchange(taken_over, true)) next.push_back(must(open_rendezvous(store, {0, 2})));
@@ -307,8 +308,18 @@ TEST(Rendezvous, TheLastWordOfAnEarlierJobDoesNotDisturbTheNext) {
     run_ranks(old, [](Coordinator& me) {
       me.barrier("q", soon_enough()).ignore_error("it may be over in time, or not");
     });
-    if (rank_that_comes_first == 0) next.push_back(must(open_rendezvous(store, {1, 2})));
-    for (int call = 0; call < 3; ++call) run_ranks(next, meet);
+    if (rank_that_comes_first == 0) next.push_back(must(open_rendezvous(watched, {1, 2})));
+    // Rank 1 sees the old job's last verdict before rank 0 puts its own again.
+    std::binary_semaphore has_looked(0);
+    int looks = 0;
+    watched->before_open = [&] {
+      if (++looks == 3) has_looked.release();
+    };
+    run_ranks(next, [&](Coordinator& me) {
+      if (me.rank() == 0) has_looked.acquire();
+      meet(me);
+    });
+    for (int call = 0; call < 2; ++call) run_ranks(next, meet);
   }
 }
 
