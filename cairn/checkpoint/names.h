@@ -19,6 +19,9 @@ constexpr std::string_view kLockName = ".cairn-lock";
 constexpr std::string_view kTrashName = ".cairn-trash";
 /// Whoever finds it in a checkpoint removes nothing there.
 constexpr std::string_view kPinName = ".cairn-pin";
+constexpr std::string_view kDamageName = ".cairn-damage";
+/// A new mark, pin or note before it takes its name; says whose it is, should it be left over.
+constexpr const char* kAsideName = ".cairn-aside";
 /// Of a run directory: who owns it, and the lock under which that changes and saves are decided.
 constexpr std::string_view kOwnerName = ".cairn-owner.json";
 constexpr std::string_view kRunLockName = ".cairn-run-lock";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include "cairn/checkpoint/checkpoint.h"
 #include "cairn/cli/commands.h"
 #include "cairn/manager/discovery.h"
 
@@ -13,11 +14,16 @@ Result<Checkpoint> open_argument(const std::string& path, const Terminal& termin
   const bool loose = opened && opened->kind == "zarr2 arrays";
   const bool nothing = !opened && opened.error().reason() == "checkpoint/not-a-checkpoint";
   if (!loose && !nothing) return opened;
-  const auto latest = find_latest_checkpoint(path, runtime);
-  if (!latest || !*latest) return opened;
-  terminal.note(
-      fmt::format("{} is a run directory; taking its latest checkpoint, {}", path, **latest));
-  return open_checkpoint(**latest, runtime);
+  for (int again = 0;; ++again) {
+    const auto latest = find_latest_checkpoint(path, runtime);
+    if (!latest || !*latest) return opened;
+    auto taken = open_checkpoint(**latest, runtime);
+    // A job may save a later one and remove it at any time.
+    if (!taken && taken.error().code() == Code::kNotFound && again < kMostReopenings) continue;
+    terminal.note(
+        fmt::format("{} is a run directory; taking its latest checkpoint, {}", path, **latest));
+    return taken;
+  }
 }
 
 }  // namespace cairn::cli

@@ -50,11 +50,6 @@ std::uint64_t bytes_of(const RunEntry& run, Runtime& runtime) {
   return walked ? *walked : 0;
 }
 
-bool is_link(const std::string& path, Runtime& runtime) {
-  const auto info = runtime.file_system().stat(nullptr, path, false);
-  return !info || info->kind == storage::FileKind::kSymlink;
-}
-
 Result<std::uint64_t> free_bytes(const std::string& base, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const Directory run, open_run(base, runtime));
   CAIRN_TRY_ASSIGN(const auto space, run.fs().space(*run.handle()));
@@ -82,10 +77,10 @@ Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool siz
   for (RunEntry& run : runs) {
     if (run.marked && !latest_found) {
       run.problem = find_problem(run, runtime);
-      latest_found = run.problem.empty();
+      latest_found = run.problem.empty() && run.damage.empty() && run.is_of_run();
     }
     RetentionEntry entry;
-    entry.fixed = !name_in_run(directory, run.path) || is_link(run.path, runtime);
+    entry.fixed = !name_in_run(directory, run.path) || run.link;
     if (sizes) entry.bytes = bytes_of(run, runtime);
     entry.run = std::move(run);
     entries.push_back(std::move(entry));
@@ -98,7 +93,8 @@ Result<std::vector<Verdict>> apply_retention(const std::string& base,
   const RetentionRules& rules = options.rules;
   CAIRN_TRY(check_rules(rules));
   const bool room = rules.max_bytes || rules.min_free_bytes;
-  CAIRN_TRY_ASSIGN(const auto entries, survey_run(base, room || options.sizes, runtime));
+  CAIRN_TRY_ASSIGN(auto entries, survey_run(base, room || options.sizes, runtime));
+  for (RetentionEntry& entry : entries) entry.saved = entry.run.path.text() == options.saved;
   std::uint64_t available = 0;
   if (rules.min_free_bytes) {
     // What is only waiting to be deleted takes up space that need not be made.

@@ -15,6 +15,7 @@
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/names.h"
 #include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/manager/damage_note.h"
 #include "cairn/manager/mark.h"
 #include "cairn/manager/ownership.h"
 
@@ -78,6 +79,7 @@ std::optional<RunEntry> look_at(const LocalPath& path, Runtime& runtime) {
     entry.marked = true;
     read_mark(*snapshot->mark, entry);
   }
+  entry.damage = find_damage(path, *snapshot, runtime);
   if (entry.torn) entry.problem = "an unfinished save lies in it";
   if (!snapshot->attempts.empty() && !snapshot->record && !snapshot->mark)
     entry.problem = "only an unfinished save lies in it";
@@ -113,6 +115,7 @@ Result<Listing> list_once(const LocalPath& base, const storage::File& directory,
     if (child.name.starts_with('.') || child.kind == storage::FileKind::kFile) continue;
     const LocalPath path = base.below(child.name);
     if (auto entry = look_at(path, runtime)) {
+      entry->link = child.kind == storage::FileKind::kSymlink;
       listing.entries.push_back(*std::move(entry));
     } else if (!is_there(path, runtime)) {
       listing.some_went = true;
@@ -126,7 +129,7 @@ class LastSaves {
  public:
   explicit LastSaves(const std::vector<RunEntry>& entries) {
     for (const RunEntry& entry : entries) {
-      if (entry.lineage && entry.marked && !entry.torn && entry.step && entry.time)
+      if (entry.place() != nullptr && entry.marked && !entry.torn && entry.step && entry.time)
         last_.emplace_back(*entry.step, *entry.time);
     }
     std::ranges::sort(last_);
@@ -150,8 +153,8 @@ void find_abandoned(std::vector<RunEntry>& entries) {
   if (latest == nullptr) return;
   const LastSaves saves(entries);
   for (RunEntry& entry : entries) {
-    if (entry.lineage) {
-      entry.abandoned = !latest->includes(entry.lineage->number);
+    if (const Lineage* place = entry.place()) {
+      entry.abandoned = !latest->includes(place->number);
     } else {
       entry.abandoned =
           entry.step && entry.time && saves.went_back_behind(*entry.step, *entry.time);
@@ -162,7 +165,7 @@ void find_abandoned(std::vector<RunEntry>& entries) {
 bool newer(const RunEntry& a, const RunEntry& b) {
   const auto rank = [](const RunEntry& entry) {
     return std::tuple(!entry.abandoned, entry.step.value_or(-1),
-                      entry.lineage ? entry.lineage->number : 0,
+                      entry.place() != nullptr ? entry.place()->number : 0,
                       entry.time.value_or(Clock::Wall::min()), entry.name);
   };
   return rank(a) > rank(b);
@@ -190,8 +193,9 @@ Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime
 const Lineage* latest_branch(const std::vector<RunEntry>& entries) {
   const Lineage* latest = nullptr;
   for (const RunEntry& entry : entries) {
-    if (!entry.lineage || !entry.marked || entry.torn) continue;
-    if (latest == nullptr || entry.lineage->number > latest->number) latest = &*entry.lineage;
+    const Lineage* place = entry.place();
+    if (place == nullptr || !entry.marked || entry.torn) continue;
+    if (latest == nullptr || place->number > latest->number) latest = place;
   }
   return latest;
 }

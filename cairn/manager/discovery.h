@@ -29,7 +29,8 @@ struct RunEntry {
   bool busy = false;    ///< a writer that lives saves into it
   bool ours = false;    ///< has a record of ours: nothing without one is ever removed
   bool pinned = false;
-  /// Where it stands in the run; nothing: a job of Cairn did not save it as one of a run.
+  bool link = false;  ///< a symbolic link in the run directory
+  /// What its mark says of its place in the run; place() says whether that counts here.
   std::optional<Lineage> lineage;
   /// The run went back behind it and saved again: it is listed last, and never taken as the latest.
   /// By the numbers of saves; for one without a number, by its time: a later save of the run has a
@@ -38,12 +39,19 @@ struct RunEntry {
   std::string run_id;   ///< of the run that saved it; empty: not known
   Json extra;           ///< the other members of its mark: an object, or null
   std::string problem;  ///< why it cannot be used; empty: nothing was noticed
+  std::string damage;   ///< what a load found wrong with it (damage_note.h); empty: nothing
 
-  /// A job saved it as one of its run, under the name that it has: only such are ever removed.
-  bool is_of_run() const { return ours && lineage && lineage->name == name; }
+  /// Where it stands among the saves of this run. Null: a job of Cairn did not save it as one of a
+  /// run, or it is a copy under another name or a link, which say nothing about this run.
+  const Lineage* place() const {
+    return lineage && lineage->name == name && !link ? &*lineage : nullptr;
+  }
+  /// A job saved it as one of its run, under the name that it has: only such are ever removed, and
+  /// rules count only such.
+  bool is_of_run() const { return ours && place() != nullptr; }
 };
 
-/// The base and its direct children that are checkpoints, newest first: by step, then by number,
+/// The base and its direct children that are checkpoints, newest first: by step, then by place,
 /// instant and name; abandoned ones after all others. Damaged ones are listed with their problem.
 /// `not_found` if the base does not exist.
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
@@ -57,7 +65,7 @@ std::string find_problem(const RunEntry& entry, Runtime& runtime);
 /// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
 
-/// The branch that the run saved last: of the highest number. Null: nothing has a number.
+/// The branch that the run saved last: the place with the highest number. Null: nothing has one.
 const Lineage* latest_branch(const std::vector<RunEntry>& entries);
 
 /// Path of the newest marked checkpoint that opens and is whole, of those after `older_than` if

@@ -17,9 +17,6 @@ namespace cairn::inline manager {
 namespace {
 
 constexpr std::size_t kMaxPinBytes = 64 * kKiB;
-/// Where a new mark or pin is written; the name says whose it is, should it be left over.
-constexpr const char* kMarkAside = ".cairn-aside";
-
 constexpr const char* kLineageMember = "cairn";
 
 /// Python writes NaN and Infinity, which JSON does not have; a loss that became NaN must not hide a
@@ -163,7 +160,7 @@ Result<bool> promote(const std::string& path, Runtime& runtime) {
   const Json* temporary = json.find("is_temporary");
   if (temporary == nullptr || !temporary->boolean().value_or(false)) return false;
   json.set("is_temporary", false);
-  CAIRN_TRY(dest.replace(std::string(kMarkName), kMarkAside,
+  CAIRN_TRY(dest.replace(std::string(kMarkName), kAsideName,
                          dump_json(json, JsonStyle{.ascii = true, .python_spaces = true})));
   return true;
 }
@@ -180,7 +177,7 @@ Result<void> write_mark(const std::string& path, const Mark& mark, const CommitG
   Mark whole = mark;
   const auto there = now.mark ? parse_mark(*now.mark) : Result<Mark>(Mark{});
   if (there) whole.extra = join_members(std::move(whole.extra), there->extra);
-  return dest.replace(std::string(kMarkName), kMarkAside, dump_mark(whole));
+  return dest.replace(std::string(kMarkName), kAsideName, dump_mark(whole));
 }
 
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime) {
@@ -195,7 +192,7 @@ Result<void> pin(const std::string& path, const std::string& reason, Runtime& ru
                  fmt::format("a reason has at most {} bytes", kMaxPinBytes));
   }
   CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  return dest.replace(std::string(kPinName), kMarkAside, reason);
+  return dest.replace(std::string(kPinName), kAsideName, reason);
 }
 
 Result<bool> unpin(const std::string& path, Runtime& runtime) {

@@ -48,24 +48,29 @@ class Planner {
   }
 
   static bool is_good(const RunEntry& run) {
-    return run.marked && !run.torn && run.problem.empty();
+    return run.marked && !run.torn && run.problem.empty() && run.damage.empty();
+  }
+
+  /// Abandoned ones come last. Null: there is none.
+  const Verdict* latest_good(bool of_run) const {
+    const auto found = std::ranges::find_if(verdicts_, [&](const Verdict& verdict) {
+      return is_good(verdict.entry.run) && (!of_run || verdict.entry.run.is_of_run());
+    });
+    return found != verdicts_.end() ? &*found : nullptr;
   }
 
   void protect() {
-    bool latest_seen = false;
-    for (Verdict& verdict : verdicts_) {
-      const RunEntry& run = verdict.entry.run;
-      const bool latest = !latest_seen && is_good(run) && !run.abandoned;
-      latest_seen = latest_seen || latest;
-      if (latest) latest_name_ = run.name;
-      protect(verdict, latest);
-    }
+    const Verdict* latest = latest_good(false);
+    const Verdict* of_run = latest_good(true);
+    if (of_run != nullptr) latest_name_ = of_run->entry.run.name;
+    for (Verdict& verdict : verdicts_) protect(verdict, &verdict == latest || &verdict == of_run);
   }
 
   // The first that holds is the reason that is given.
   static void protect(Verdict& verdict, bool latest) {
     const RunEntry& run = verdict.entry.run;
     if (latest) return say(verdict, true, "latest", "the latest good one");
+    if (verdict.entry.saved) return say(verdict, true, "saved", "it was just saved");
     if (run.pinned) return say(verdict, true, "pinned", "it is pinned");
     if (verdict.entry.fixed)
       return say(verdict, true, "fixed", "a link, or the run directory itself");
@@ -76,6 +81,8 @@ class Planner {
     if (!run.is_of_run())
       return say(verdict, true, "foreign", "no job saved it as one of this run, under this name");
     if (!run.problem.empty()) return say(verdict, true, "damaged", run.problem);
+    if (!run.damage.empty())
+      return say(verdict, true, "damaged", "a load found it damaged: " + run.damage);
   }
 
   /// Those about which nothing has been said.
@@ -115,7 +122,7 @@ class Planner {
     for (Verdict& verdict : verdicts_) {
       const RunEntry& run = verdict.entry.run;
       const bool temporary = run.is_temporary && !rules_.keep_temporary;
-      if (is_good(run) && !temporary) result.push_back(&verdict);
+      if (is_good(run) && run.is_of_run() && !temporary) result.push_back(&verdict);
     }
     return result;
   }
@@ -128,7 +135,7 @@ class Planner {
     for (Verdict* verdict : counted()) {
       const RunEntry& run = verdict->entry.run;
       if (run.abandoned) continue;
-      if (run.lineage) numbers.push_back(run.lineage->number);
+      numbers.push_back(run.place()->number);
       if (rank++ < most && verdict->reason.empty())
         say(*verdict, true, "keep-last", fmt::format("one of the last {}", most));
     }
@@ -140,9 +147,9 @@ class Planner {
   void keep_abandoned(std::int64_t most, const std::vector<std::uint64_t>& numbers) {
     for (Verdict* verdict : open_ones()) {
       const RunEntry& run = verdict->entry.run;
-      if (!run.abandoned || !run.lineage || run.is_temporary) continue;
+      if (!run.abandoned || run.is_temporary) continue;
       const auto since = std::ranges::count_if(
-          numbers, [&](std::uint64_t number) { return number > run.lineage->number; });
+          numbers, [&](std::uint64_t number) { return number > run.place()->number; });
       if (since < most) {
         say(*verdict, true, "keep-last",
             fmt::format("the branch that goes on has saved {} of {} since", since, most));

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which checkpoints of a run stay. The plan is a pure function; `removal.h` does what it says.
 //
-//  1. These stay whatever the rules say: the latest good one; pinned ones; those in which a save is
-//     under way; torn and damaged ones (clean_leftovers() looks after what is left of saves); those
-//     that no job saved as one of the run, and copies under another name; those without a mark;
-//     links, and the run directory itself.
-//  2. A temporary one that is not the latest good one has been replaced, and goes.
-//  3. Of the others, one stays if any keep rule wants it. Without a keep rule, all stay.
-//     keep_last_n counts the run's branch. Abandoned ones (discovery.h) stay until that branch has
-//     saved as many since.
+//  1. These stay whatever the rules say: what was just saved; the latest good one, and the latest
+//     good one that is of the run (RunEntry::is_of_run()), if need be an abandoned one; pinned
+//     ones; those in which a save is under way; torn and damaged ones (clean_leftovers() looks
+//     after what is left of saves); those that are not of the run, such as copies under another
+//     name; those without a mark; links, and the run directory itself.
+//  2. A temporary one that is not the latest good one of the run has been replaced, and goes.
+//  3. Of the others, one stays if any keep rule wants it. Without a keep rule, all stay. Rules
+//  count
+//     good ones of the run alone. keep_last_n counts the run's branch; abandoned ones (discovery.h)
+//     stay until that branch has saved as many since.
 //  4. While more bytes than `max_bytes` are left, or less space than `min_free_bytes` is free, more
 //     go: first those that best_k does not want, abandoned ones before others, oldest first; then
 //     those that it wants, worst first.
@@ -50,12 +52,13 @@ struct RetentionEntry {
   /// nobody asked for sizes.
   std::uint64_t bytes = 0;
   bool fixed = false;  ///< a link, or the run directory itself: nothing removes it
+  bool saved = false;  ///< by the job that asks, just now
 };
 
 struct Verdict {
   RetentionEntry entry;
   bool keep = true;
-  /// latest, pinned, busy, torn, damaged, foreign, unmarked, fixed, temporary, keep-last,
+  /// saved, latest, pinned, busy, torn, damaged, foreign, unmarked, fixed, temporary, keep-last,
   /// keep-every, best, no-rule, unwanted, max-bytes, min-free; not-removed where that failed
   const char* rule = "";
   std::string reason;  ///< the same as a sentence
@@ -67,8 +70,8 @@ struct Verdict {
 std::vector<Verdict> plan_retention(const std::vector<RetentionEntry>& entries,
                                     const RetentionRules& rules, std::uint64_t free_bytes);
 
-/// The run as plan_retention() wants it: files are looked for down to the first good one. Sizes are
-/// found if `sizes`; each checkpoint's metadata are read for it.
+/// The run as plan_retention() wants it: files are looked for down to the latest good one. Sizes
+/// are found if `sizes`; each checkpoint's metadata are read for it.
 Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool sizes,
                                                Runtime& runtime);
 
@@ -78,7 +81,8 @@ Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool siz
 struct RetentionOptions {
   RetentionRules rules = {};
   bool dry_run = false;
-  bool sizes = false;  ///< find sizes even where no rule needs them
+  bool sizes = false;      ///< find sizes even where no rule needs them
+  std::string saved = {};  ///< path of what the caller has just saved, if anything: it stays
   CommitGuard guard = {};
 };
 Result<std::vector<Verdict>> apply_retention(const std::string& base,

@@ -132,6 +132,48 @@ TEST(Retention, SomeStayWhateverTheRulesSay) {
                           "+4 foreign", "+3 fixed", "+2 unmarked", "-1 unwanted"));
 }
 
+TEST(Retention, LinksCopiesAndSavesByHandNeitherCountNorStandForTheRun) {
+  RetentionEntry link = with(good(3), &RunEntry::link);
+  link.fixed = true;
+  RetentionEntry copy = good(4);
+  copy.run.name = "best";
+  RetentionEntry by_hand = good(9);
+  by_hand.run.lineage.reset();
+  EXPECT_THAT(told({by_hand, copy, link, good(3), good(2)}, {.keep_last_n = 1}),
+              ElementsAre("+9 latest", "+4 foreign", "+3 fixed", "+3 latest", "-2 unwanted"));
+  EXPECT_THAT(told({link, good(3), good(2)}, {.max_bytes = 1}),
+              ElementsAre("+3 latest", "+3 latest", "-2 max-bytes"));
+}
+
+TEST(Retention, WhatWasJustSavedStays) {
+  RetentionEntry saved = good(2);
+  saved.saved = true;
+  EXPECT_THAT(told({good(3), saved, good(1)}, {.keep_last_n = 1}),
+              ElementsAre("+3 latest", "+2 saved", "-1 unwanted"));
+  EXPECT_THAT(told({good(3), with(saved, &RunEntry::is_temporary)}, {}),
+              ElementsAre("+3 latest", "+2 saved"));
+}
+
+TEST(Retention, WhatALoadFoundDamagedStaysAndCountsAsNothing) {
+  const auto damaged = [](std::int64_t step) {
+    RetentionEntry entry = with_loss(step, 0);
+    entry.run.damage = "checksum";
+    return entry;
+  };
+  EXPECT_THAT(told({damaged(5), damaged(4), good(3), good(2)}, {.keep_last_n = 1}),
+              ElementsAre("+5 damaged", "+4 damaged", "+3 latest", "-2 unwanted"));
+  EXPECT_THAT(
+      told({good(6), damaged(5), with_loss(4, 1), good(3)}, {.best_k = 1, .metric = "loss"}),
+      ElementsAre("+6 latest", "+5 damaged", "+4 best", "-3 unwanted"));
+}
+
+TEST(Retention, WhereTheBranchIsDamagedAnAbandonedOneStays) {
+  EXPECT_THAT(told({with_problem(2), with(good(9), &RunEntry::abandoned),
+                    with(good(8), &RunEntry::abandoned)},
+                   {.keep_every_n = 100}),
+              ElementsAre("+2 damaged", "+9 latest", "-8 unwanted"));
+}
+
 TEST(Retention, AQuotaTakesTheOldestFirstAndTheBestLast) {
   const std::vector<RetentionEntry> entries{with_loss(5, 9), with_loss(4, 8), with_loss(3, 1),
                                             with_loss(2, 2), with_loss(1, 7)};
@@ -204,6 +246,10 @@ std::vector<RetentionEntry> random_run(Random& random) {
     entry.run.marked = !one_in(random, 12);
     entry.run.torn = one_in(random, 12);
     if (entry.run.torn || one_in(random, 8)) entry.run.problem = "damaged";
+    if (one_in(random, 8)) entry.run.damage = "damaged";
+    entry.saved = one_in(random, 12);
+    entry.run.link = one_in(random, 12);
+    if (one_in(random, 12)) entry.run.name += "-copy";
     entries.push_back(std::move(entry));
   }
   return entries;
@@ -245,12 +291,13 @@ TEST(RetentionProperty, WhatMustStayStays) {
     bool latest_seen = false;
     for (const Verdict& verdict : plan_retention(entries, random_rules(random), random() % 100)) {
       const RunEntry& run = verdict.entry.run;
-      const bool usable = run.marked && !run.torn && run.problem.empty();
+      const bool usable = run.marked && !run.torn && run.problem.empty() && run.damage.empty();
       const bool untouchable =
           run.pinned || run.busy || !run.ours || verdict.entry.fixed || !usable;
       EXPECT_TRUE(verdict.keep || !untouchable) << run.name << " " << verdict.reason;
       EXPECT_TRUE(verdict.keep || latest_seen) << run.name << " was the latest good one";
-      latest_seen = latest_seen || usable;
+      EXPECT_TRUE(verdict.keep || !verdict.entry.saved) << run.name << " was just saved";
+      latest_seen = latest_seen || (usable && run.is_of_run());
       EXPECT_NE(std::string(verdict.rule), "");
     }
   }

@@ -61,6 +61,8 @@ std::string Snapshot::locate(const std::string& name) const {
 
 std::string Snapshot::version() const {
   std::string text = std::to_string(record ? record->generation : 0);
+  // Another directory at the same path may have come as far.
+  if (record && !record->committed.empty()) text += " " + record->committed.back();
   for (const AttemptView& attempt : attempts) {
     if (attempt.state == AttemptState::kDecided) text += " " + attempt.id;
   }

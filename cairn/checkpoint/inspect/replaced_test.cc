@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers of a checkpoint that is saved again while they read it.
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <set>
 
@@ -178,6 +179,35 @@ TEST_F(Foreign, FileThatIsWrittenAgainInPlaceIsNamed) {
   const auto read = numbers(checkpoint);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().reason(), "checkpoint/replaced");
+}
+
+TEST_F(Foreign, ArraysThatAreRemovedAreNotReadAsZeros) {
+  const std::string path = dir_ / "z";
+  std::filesystem::create_directories(path + "/a");
+  testing::write_file(
+      path + "/a/.zarray",
+      R"({"zarr_format":2,"shape":[3],"chunks":[3],"dtype":"<f4","compressor":null,)"
+      R"("fill_value":0,"order":"C","filters":null})");
+  const Checkpoint checkpoint = must(open_checkpoint(path, runtime_));
+  EXPECT_THAT(must(numbers(checkpoint)), ::testing::Each(0)) << "its chunk was never written";
+  std::filesystem::remove_all(path);
+  const auto read = numbers(checkpoint);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().reason(), "checkpoint/replaced");
+}
+
+// Each of the two was saved once.
+TEST(Opened, PathThatLeadsToAnotherCheckpointIsReadThere) {
+  const testing::TempDir dir;
+  Runtime runtime;
+  must(save_tree(tree_of(1), dir / "v1", {}, runtime));
+  must(save_tree(tree_of(2), dir / "v2", {}, runtime));
+  std::filesystem::create_directory_symlink("v1", dir / "latest");
+  const Checkpoint checkpoint = must(open_checkpoint(dir / "latest", runtime));
+  std::filesystem::remove(dir / "latest");
+  std::filesystem::create_directory_symlink("v2", dir / "latest");
+  std::filesystem::remove_all(dir / "v1");
+  EXPECT_EQ(reason(load(checkpoint, {}, runtime)), "checkpoint/replaced");
 }
 
 TEST(Opened, CheckpointOfOursThatWasSavedAgainIsNotCalledDamaged) {

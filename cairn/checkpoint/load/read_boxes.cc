@@ -2,7 +2,9 @@
 #include "cairn/checkpoint/load/read_boxes.h"
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -13,9 +15,11 @@
 #include "cairn/array/strided_copy.h"
 #include "cairn/async/mutex.h"
 #include "cairn/base/crc32c.h"
+#include "cairn/base/uri.h"
 #include "cairn/checkpoint/progress.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/expansion.h"
+#include "cairn/format/zarr2/metadata.h"
 
 namespace cairn::inline checkpoint {
 
@@ -83,6 +87,23 @@ class Reader {
     return read(job, array_of(job)).in([&] { return place_of(job); });
   }
 
+  /// After all runs. A chunk that is missing holds the fill value; but all of them are missing when
+  /// somebody deletes the checkpoint of another system, which has no sums to tell.
+  Result<void> check_not_removed() {
+    if (!filled_) return {};
+    std::set<std::string> seen;
+    for (const BoxTarget& target : targets_) {
+      const format::StoredArray& stored = target.wanted.array->stored;
+      if (stored.one_object || !seen.insert(stored.key).second) continue;
+      const std::string metadata = join_path(stored.key, format::zarr2::kMetadataName);
+      const auto there = store_.stat(metadata);
+      if (there || there.error().code() != Code::kNotFound) continue;
+      return Error(Code::kUnavailable, "storage/replaced", "it was removed while it was read")
+          .in(store_.describe(metadata));
+    }
+    return {};
+  }
+
  private:
   using Object = std::shared_ptr<storage::ObjectReader>;
 
@@ -101,7 +122,10 @@ class Reader {
     if (!object) {
       const bool missing = object.error().code() == Code::kNotFound && !array.stored.one_object;
       if (!missing) return std::move(object).error();
-      if (array.sums.empty()) return fill(job, array.stored);
+      if (array.sums.empty()) {
+        filled_ = true;
+        return fill(job, array.stored);
+      }
       return Error(
           Code::kCorrupt, "load/chunk-missing",
           describe(array, job.chunk) + " is missing, but the manifest says that it was written");
@@ -274,6 +298,7 @@ class Reader {
   const LoadPlan& plan_;
   const ReadOptions& options_;
   Runtime& runtime_;
+  std::atomic<bool> filled_ = false;
   Mutex mutex_;
   std::unordered_map<std::string, Object> open_ CAIRN_GUARDED_BY(mutex_);
 };
@@ -306,11 +331,13 @@ Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
   const LoadPlan plan = plan_load(wanted, options.check);
   Reader reader(store, targets, plan, options, runtime);
   Progress progress(options.progress, plan.bytes);
-  return for_each_index(runtime.executor(), plan.runs.size(), [&](std::size_t i) -> Result<void> {
-    CAIRN_TRY(reader.run(plan.runs[i]));
-    progress.add(plan.runs[i].bytes);
-    return {};
-  });
+  const auto done =
+      for_each_index(runtime.executor(), plan.runs.size(), [&](std::size_t i) -> Result<void> {
+        CAIRN_TRY(reader.run(plan.runs[i]));
+        progress.add(plan.runs[i].bytes);
+        return {};
+      });
+  return done ? reader.check_not_removed() : done;
 }
 
 }  // namespace cairn::inline checkpoint

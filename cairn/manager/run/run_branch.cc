@@ -17,13 +17,14 @@ std::optional<std::uint64_t> last_until(std::int64_t step, const Lineage& branch
                                         const std::vector<RunEntry>& entries) {
   std::optional<std::uint64_t> last;
   for (const RunEntry& entry : entries) {
-    if (!entry.lineage || !entry.step || *entry.step > step) continue;
-    const std::uint64_t number = entry.lineage->number;
-    if (branch.includes(number)) last = std::max(last.value_or(0), number);
+    const Lineage* place = entry.place();
+    if (place == nullptr || !entry.step || *entry.step > step) continue;
+    if (branch.includes(place->number)) last = std::max(last.value_or(0), place->number);
   }
   return last;
 }
 
+/// Of copies too: a job may go on from one.
 std::uint64_t highest_number(const std::vector<RunEntry>& entries) {
   std::uint64_t highest = 0;
   for (const RunEntry& entry : entries) {
@@ -36,8 +37,9 @@ std::vector<std::string> left_behind(const std::vector<RunEntry>& entries, const
                                      std::int64_t step, const std::string& name) {
   std::vector<std::string> names;
   for (const RunEntry& entry : entries) {
+    const Lineage* place = entry.place();
     const bool on_it =
-        entry.lineage ? mine.includes(entry.lineage->number) : entry.step.value_or(step) <= step;
+        place != nullptr ? mine.includes(place->number) : entry.step.value_or(step) <= step;
     if (entry.marked && !entry.torn && !entry.abandoned && !on_it && entry.name != name)
       names.push_back(entry.name);
   }

@@ -237,6 +237,71 @@ TEST_F(Rewinding, AfterAFallbackTheDamagedOnesCountAsNothing) {
   EXPECT_THAT(branch(), ElementsAre(160, 140));
 }
 
+TEST_F(Rewinding, WhatALoadFoundDamagedDoesNotCountForOtherProcessesEither) {
+  start_job();
+  save_all({100, 200, 300});
+  damage(200);
+  damage(300);
+  start_job();
+  EXPECT_EQ(load({.fallback = true}), 100);
+  end_job();
+  const auto runtime = make_runtime();
+  must(apply_retention(base_, {.rules = {.keep_last_n = 2}}, *runtime));
+  EXPECT_THAT(branch(), ElementsAre(300, 200, 100));
+  start_job({.retention = {.keep_last_n = 2}});
+  EXPECT_EQ(load({.fallback = true}), 100);
+  // A new save at the same place is another matter.
+  save_all({200, 300});
+  must(apply_retention(base_, {.rules = {.keep_last_n = 2}}, *runtime));
+  EXPECT_THAT(branch(), ElementsAre(300, 200));
+}
+
+TEST_F(Rewinding, ALinkToACheckpointNeitherProtectsNorReplacesIt) {
+  for (const RetentionRules& rules :
+       {RetentionRules{}, RetentionRules{.keep_last_n = 1}, RetentionRules{.max_bytes = 1}}) {
+    files::remove_all(base_);
+    start_job({.retention = rules});
+    for (const std::int64_t step : {1, 2, 3}) {
+      save(step);
+      files::remove(base_ + "/stable");
+      files::create_directory_symlink("run-" + std::to_string(step), base_ + "/stable");
+      EXPECT_EQ(load(), step);
+    }
+    must(apply_retention(base_, {.rules = {.keep_last_n = 1}}, *make_runtime()));
+    EXPECT_EQ(load(), 3);
+  }
+}
+
+TEST_F(Rewinding, ACheckpointOfAnotherRunDoesNotTakeTheBranchOver) {
+  const std::string other = dir_ / "other";
+  files::create_directories(other);
+  start_job();
+  for (std::int64_t step = 1; step <= 9; ++step) save(step);
+  files::rename(base_ + "/run-9", other + "/run-9");
+  end_job();
+  files::remove_all(base_);
+  start_job({.retention = {.keep_last_n = 1}});
+  save_all({100, 200});
+  files::copy(other + "/run-9", base_ + "/baseline", files::copy_options::recursive);
+  save_all({300, 400});
+  EXPECT_THAT(branch(), ElementsAre(400, 9));
+  start_job();
+  EXPECT_EQ(load(), 400);
+}
+
+TEST_F(Rewinding, ASaveStaysBesideOneByHandOfAHigherStepAndALaterTime) {
+  start_job({.retention = {.keep_last_n = 1}});
+  save(100);
+  SaveOptions by_hand;
+  by_hand.mark = R"({"step": 500, "timestamp": "2999-01-01T00:00:00+00:00"})";
+  must(save_tree(tree_of(500), base_ + "/by-hand", by_hand, *make_runtime()));
+  for (const std::int64_t step : {150, 200}) {
+    save(step);
+    EXPECT_TRUE(files::exists(base_ + "/run-" + std::to_string(step)));
+  }
+  EXPECT_FALSE(files::exists(base_ + "/run-150"));
+}
+
 TEST_F(Rewinding, CopiesUnderAnotherNameAreNotTheRuns) {
   start_job({.retention = {.keep_last_n = 1}});
   save(1);

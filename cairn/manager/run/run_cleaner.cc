@@ -66,8 +66,8 @@ void RunCleaner::remove_leftovers(const CommitGuard& guard) {
 }
 
 void RunCleaner::apply_rules(const Saved& saved) {
-  const auto verdicts =
-      apply_retention(base_, {.rules = saved.rules, .guard = saved.guard}, *runtime_);
+  const auto verdicts = apply_retention(
+      base_, {.rules = saved.rules, .saved = saved.path, .guard = saved.guard}, *runtime_);
   if (!verdicts) return warn(verdicts.error().to_string());
   for (const Verdict& verdict : *verdicts) {
     if (std::string_view(verdict.rule) == "not-removed")

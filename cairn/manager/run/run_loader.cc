@@ -11,6 +11,7 @@
 #include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/manager/agreement.h"
+#include "cairn/manager/damage_note.h"
 #include "cairn/manager/discovery.h"
 #include "cairn/manager/join_members.h"
 #include "cairn/manager/run/run_places.h"
@@ -76,6 +77,10 @@ Result<std::optional<Loaded>> RunLoader::load(const LoadCheckpointOptions& optio
       return std::move(loaded).error();
     passed_over.push_back(fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
     runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
+    if (runtime_.rank() == 0) {
+      note_damage(path, loaded.error().to_string(), runtime_)
+          .ignore_error("who may only read resumes all the same");
+    }
     before = path;
     CAIRN_TRY_ASSIGN(path, latest(root, before));
   }
