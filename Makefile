@@ -19,6 +19,8 @@ check:  ## format, sizes, names and other rules of the sources; quick
 	@tools/install_packages.sh test
 	@tools/check_format.sh
 	@/usr/bin/python3 tools/check_sources.py
+	@/usr/bin/python3 tools/check_rooms.py
+	@/usr/bin/python3 tools/draw_rooms.py --check
 
 test: check  ## the checks, then every unit test and every comparison with other systems
 	@tools/install_packages.sh build test

@@ -9,6 +9,7 @@
 #include "cairn/base/json.h"
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/safetensors/header.h"
+#include "cairn/format/safetensors/header_parser.h"
 #include "cairn/format/zarr2/metadata.h"
 
 namespace cairn::bench {

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "cairn/checkpoint/load/load_plan.h"
-#include "cairn/checkpoint/names.h"
-#include "cairn/checkpoint/save/save.h"
-#include "cairn/checkpoint/save/save_plan.h"
+#include "cairn/load/load_plan.h"
+#include "cairn/manifest/names.h"
+#include "cairn/save/save.h"
+#include "cairn/save/save_plan.h"
 #include "cairn/tree/structure.h"
 
 namespace {

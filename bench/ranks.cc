@@ -12,12 +12,14 @@
 
 #include <malloc.h>
 
-#include "cairn/checkpoint/commit/attempt_rank.h"
-#include "cairn/checkpoint/commit/commit.h"
-#include "cairn/checkpoint/load/load_plan.h"
-#include "cairn/checkpoint/load/load_target.h"
-#include "cairn/checkpoint/names.h"
-#include "cairn/checkpoint/save/divide_work.h"
+#include "cairn/commit/attempt_rank.h"
+#include "cairn/commit/commit.h"
+#include "cairn/load/load_plan.h"
+#include "cairn/load/load_target.h"
+#include "cairn/manifest/manifest_json.h"
+#include "cairn/manifest/names.h"
+#include "cairn/save/divide_work.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -187,7 +189,7 @@ int join(int leaves, int ranks) {
   std::size_t report_bytes = 0;
   double reading = 0;
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string text = cairn::dump_rank_report(report_of(manifest.arrays, rank, ranks));
+    const std::string text = must(cairn::dump_rank_report(report_of(manifest.arrays, rank, ranks)));
     report_bytes += text.size();
     const Stopwatch watch;
     const auto report = must(cairn::parse_rank_report(text));

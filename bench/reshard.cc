@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "bench/weights.h"
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/load/load_plan.h"
-#include "cairn/checkpoint/save/save.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/load/load.h"
+#include "cairn/load/load_plan.h"
+#include "cairn/save/save.h"
 #include "cairn/storage/forwarding_store.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"

@@ -4,6 +4,7 @@
 
 #include "bench/memcpy_limit.h"
 #include "bench/weights.h"
+#include "cairn/array/array.h"
 #include "cairn/array/strided_copy.h"
 
 namespace cairn::bench {

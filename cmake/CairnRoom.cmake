@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# One function makes a room: a static library, its public headers, its tests, and the check that it
-# includes nothing but the rooms it names.
+# One function makes a room: a static library, its public headers and its tests. Before any room is built,
+# tools/check_rooms.py reads these calls and checks who includes whom.
 #
 #   cairn_room(tree
 #     DEPS base array sharding        # rooms whose headers it may include; nothing is inherited
 #     PUBLIC tree.h key_path.h        # headers that users may include; installed, and compiled alone
+#     SHARED child_order.h            # headers that other rooms may include, but users may not
 #     PRIVATE flatten_order.h         # headers for this room only
 #     SOURCES tree.cc key_path.cc
 #     GENERATED version.cc            # sources that configure_file() made in the binary folder
@@ -17,28 +18,33 @@
 
 define_property(GLOBAL PROPERTY CAIRN_ROOMS BRIEF_DOCS "Names of all rooms of libcairn, in layer order")
 
+find_package(Python3 COMPONENTS Interpreter QUIET)
+add_custom_target(cairn_check_rooms)
+if(Python3_FOUND)
+  file(GLOB_RECURSE checked CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cairn/*.h ${PROJECT_SOURCE_DIR}/cairn/*.cc
+    ${PROJECT_SOURCE_DIR}/cairn/CMakeLists.txt)
+  set(tools ${CMAKE_CURRENT_LIST_DIR}/../tools)
+  set(stamp ${PROJECT_BINARY_DIR}/rooms.stamp)
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND ${Python3_EXECUTABLE} -B ${tools}/check_rooms.py --stamp ${stamp} ${PROJECT_SOURCE_DIR}
+    DEPENDS ${checked} ${tools}/check_rooms.py ${tools}/rooms.py
+    COMMENT "Checking who includes whom"
+    VERBATIM)
+  add_custom_target(cairn_check_rooms_now DEPENDS ${stamp})
+  add_dependencies(cairn_check_rooms cairn_check_rooms_now)
+else()
+  message(STATUS "Rooms are not checked: there is no Python")
+endif()
+
 add_custom_target(cairn_room_tests COMMENT "Test programs of all rooms")
 
 function(cairn_room name)
-  cmake_parse_arguments(ROOM "SEPARATE" "" "DEPS;PUBLIC;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "SEPARATE" "" "DEPS;PUBLIC;SHARED;PRIVATE;SOURCES;GENERATED;TESTS;TEST_DEPS;LIBRARIES" ${ARGN})
   if(ROOM_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "room ${name}: unknown arguments ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
   set(target cairn_${name})
   list(TRANSFORM ROOM_DEPS PREPEND cairn_ OUTPUT_VARIABLE dep_targets)
-
-  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/layers.stamp)
-  set(files ${ROOM_PUBLIC} ${ROOM_PRIVATE} ${ROOM_SOURCES})
-  list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
-  list(JOIN paths "," joined)
-  set(allowed ${name} ${ROOM_DEPS})
-  list(JOIN allowed "," allowed)
-  add_custom_command(OUTPUT ${stamp}
-    COMMAND ${CMAKE_COMMAND} -DROOM=${name} -DALLOWED=${allowed} -DFILES=${joined} -DSTAMP=${stamp}
-            -P ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake
-    DEPENDS ${paths} ${PROJECT_SOURCE_DIR}/cmake/check_layers.cmake
-    VERBATIM)
-  add_custom_target(${target}_layers DEPENDS ${stamp})
 
   if(ROOM_SOURCES)
     list(TRANSFORM ROOM_GENERATED PREPEND ${CMAKE_CURRENT_BINARY_DIR}/)
@@ -52,7 +58,7 @@ function(cairn_room name)
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
   endif()
-  add_dependencies(${target} ${target}_layers)
+  add_dependencies(${target} cairn_check_rooms)
   target_link_libraries(${target} ${scope} ${dep_targets} fmt::fmt Threads::Threads)
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${ROOM_PUBLIC})
 

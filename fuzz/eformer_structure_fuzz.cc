@@ -8,7 +8,7 @@
 
 #include "cairn/base/base64.h"
 #include "cairn/base/pickle.h"
-#include "cairn/checkpoint/layout/eformer_structure.h"
+#include "cairn/manifest/eformer_structure.h"
 #include "cairn/tree/structure.h"
 
 namespace {

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cairn/checkpoint/commit/attempt_files.h"
-#include "cairn/checkpoint/commit/rank_report.h"
-#include "cairn/checkpoint/layout/eformer_index.h"
-#include "cairn/checkpoint/manifest.h"
-#include "cairn/checkpoint/record.h"
+#include "cairn/commit/attempt_files.h"
+#include "cairn/commit/rank_report.h"
+#include "cairn/manifest/eformer_index.h"
+#include "cairn/manifest/manifest_json.h"
+#include "cairn/manifest/record.h"
 
 namespace {
 

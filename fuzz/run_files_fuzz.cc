@@ -3,9 +3,9 @@
 // and the owner file.
 #include <cstdlib>
 
-#include "cairn/checkpoint/checkpoint_metadata.h"
-#include "cairn/manager/mark.h"
-#include "cairn/manager/ownership.h"
+#include "cairn/manifest/checkpoint_metadata.h"
+#include "cairn/run/mark.h"
+#include "cairn/run/ownership.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "cairn/format/safetensors/header.h"
+#include "cairn/format/safetensors/header_parser.h"
 
 namespace {
 

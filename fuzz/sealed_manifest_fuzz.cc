@@ -15,8 +15,8 @@
 #include "cairn/base/checked.h"
 #include "cairn/base/json.h"
 #include "cairn/base/sha256.h"
-#include "cairn/checkpoint/load/load_plan.h"
-#include "cairn/checkpoint/manifest.h"
+#include "cairn/load/load_plan.h"
+#include "cairn/manifest/manifest_json.h"
 
 namespace {
 

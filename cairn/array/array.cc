@@ -9,7 +9,7 @@
 #include "cairn/array/strided_copy.h"
 #include "cairn/base/checked.h"
 
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 // Wraps around where an empty array's other dimensions are too large; nobody follows those strides.
@@ -173,4 +173,20 @@ Result<Array> Array::reshaped(Shape shape) const {
   return other;
 }
 
-}  // namespace cairn::inline array
+Result<void> copy_array(const Array& from, Array& to) {
+  if (from.dtype() != to.dtype()) {
+    return Error(Code::kInvalidArgument, "array/dtype-mismatch",
+                 fmt::format("cannot copy {} into {}; cast it first", dtype_name(from.dtype()),
+                             dtype_name(to.dtype())));
+  }
+  if (from.shape() != to.shape()) {
+    return Error(Code::kInvalidArgument, "array/shape-mismatch",
+                 fmt::format("cannot copy an array of shape {} into one of shape {}",
+                             to_string(from.shape()), to_string(to.shape())));
+  }
+  copy_strided(from.shape(), item_size(from.dtype()), {from.data(), &from.strides()},
+               {to.mutable_data(), &to.strides()});
+  return {};
+}
+
+}  // namespace cairn

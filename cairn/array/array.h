@@ -6,10 +6,7 @@
 #include "cairn/array/shape.h"
 #include "cairn/base/buffer.h"
 
-namespace cairn::inline array {
-
-/// Byte steps between neighbours along each dimension; may be negative or zero.
-using Strides = std::vector<std::int64_t>;
+namespace cairn {
 
 /// C-order strides of a dense array.
 Strides dense_strides(const Shape& shape, std::size_t item_size);
@@ -70,4 +67,8 @@ class Array {
   std::size_t offset_ = 0;
 };
 
-}  // namespace cairn::inline array
+/// `from` into `to`, which have equal dtype and shape. `invalid_argument` (array/shape-mismatch,
+/// array/dtype-mismatch). REQUIRES: !to.buffer().immutable(); no overlap.
+Result<void> copy_array(const Array& from, Array& to);
+
+}  // namespace cairn

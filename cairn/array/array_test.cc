@@ -173,5 +173,21 @@ TEST(Array, TakesAnotherShapeOfTheSameSize) {
   EXPECT_EQ(outcome(array.slice({{0, 0}, {3, 2}}).reshaped({6})), "array/not-dense");
 }
 
+TEST(CopyArray, RefusesArraysThatDiffer) {
+  const Array from = *Array::zeros(DType::kFloat32, {2, 3});
+  Array other_shape = *Array::zeros(DType::kFloat32, {3, 2});
+  Array other_dtype = *Array::zeros(DType::kInt32, {2, 3});
+  EXPECT_EQ(copy_array(from, other_shape).error().reason(), "array/shape-mismatch");
+  EXPECT_EQ(copy_array(from, other_dtype).error().reason(), "array/dtype-mismatch");
+}
+
+TEST(CopyArray, CopiesIntoAPart) {
+  const Array from = *Array::wrap(DType::kUint8, {2, 2}, Buffer::own("abcd"));
+  Array whole = *Array::wrap(DType::kUint8, {3, 3}, Buffer::own("........."));
+  Array part = whole.slice({{1, 1}, {3, 3}});
+  ASSERT_TRUE(copy_array(from, part));
+  EXPECT_EQ(as_text(whole.bytes()), "....ab.cd");
+}
+
 }  // namespace
 }  // namespace cairn

@@ -21,7 +21,7 @@
 #define CAIRN_WIDE
 #endif
 
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 bool has_wide_vectors() {
@@ -308,4 +308,4 @@ std::string element_as_text(DType dtype, const std::byte* element) {
   return {};
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -6,7 +6,7 @@
 
 #include "cairn/array/array.h"
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// Between any two float types (complex between the two complex ones), whatever the thread's
 /// rounding mode: rounded once, to nearest even; NaN stays NaN with its sign, where the target has
@@ -31,4 +31,4 @@ double element_as_double(DType dtype, const std::byte* element);
 /// One element as text: shortest that reads back, "true", "1.5", "nan", "(1+2j)".
 std::string element_as_text(DType dtype, const std::byte* element);
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 struct Row {
@@ -83,4 +83,4 @@ DTypeKind dtype_kind(DType dtype) { return row(dtype).kind; }
 std::size_t item_size(DType dtype) { return row(dtype).item_size; }
 int bit_width(DType dtype) { return row(dtype).bits; }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// In memory every element takes whole bytes (int4 one byte with the high bits zero, as ml_dtypes
 /// and zarr have it); formats that pack do so at their edge. Complex is (real, imaginary). Little
@@ -40,4 +40,4 @@ std::size_t item_size(DType dtype);
 /// Bits that carry information: 4 for int4, 6 for float6, 8 * item_size for whole-byte types.
 int bit_width(DType dtype);
 
-}  // namespace cairn::inline array
+}  // namespace cairn

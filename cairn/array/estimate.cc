@@ -6,7 +6,7 @@
 #include "cairn/base/checked.h"
 #include "cairn/base/sha256.h"
 
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 std::uint64_t packed_nbytes(DType dtype, std::uint64_t elements) {
@@ -44,4 +44,4 @@ Result<std::string> compute_checksum(const Array& array) {
   return sha256_hex(dense.bytes());
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -6,7 +6,7 @@
 
 #include "cairn/array/array.h"
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// Bytes that carry information: types smaller than a byte count as if packed. `invalid_argument`
 /// as for dense_nbytes().
@@ -21,4 +21,4 @@ std::vector<Array> chunk_tensor_by_memory(const Array& array, std::uint64_t memo
 /// and does not fit into memory once more.
 Result<std::string> compute_checksum(const Array& array);
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::inline array {
+namespace cairn {
 
 namespace {
 
@@ -65,4 +65,4 @@ bool is_flat(const Shape& shape, const Box& box) {
   return true;
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -7,7 +7,7 @@
 
 #include "cairn/array/shape.h"
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// Elements [begin, end) of an array in C order, as the fewest boxes, in order: at most 2 * rank -
 /// 1 of them (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
@@ -37,4 +37,4 @@ void each_run(const Shape& shape, Box box, const Visit& visit, std::size_t from)
   }
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

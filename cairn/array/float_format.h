@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// Which codes are not numbers.
 enum class Specials : std::uint8_t {
@@ -168,4 +168,4 @@ constexpr std::uint32_t widen_small(std::uint32_t code) {
   return code << 16;
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

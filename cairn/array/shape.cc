@@ -10,7 +10,7 @@
 
 #include "cairn/base/checked.h"
 
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 std::string_view trim(std::string_view text) {
@@ -156,7 +156,7 @@ Result<Box> parse_slice(std::string_view text, const Shape& shape) {
   for (std::size_t dim = 0; !rest.empty(); ++dim) {
     if (dim == shape.size()) {
       return slice_error("slice/rank", text,
-                         fmt::format("has more dimensions than shape {}", array::to_string(shape)));
+                         fmt::format("has more dimensions than shape {}", cairn::to_string(shape)));
     }
     const std::size_t comma = rest.find(',');
     const std::string_view part = trim(rest.substr(0, comma));
@@ -172,4 +172,4 @@ Result<Box> parse_slice(std::string_view text, const Shape& shape) {
   return box;
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes of dimensions, and boxes: half-open ranges of indices.
+// Sizes of dimensions, strides, and boxes: half-open ranges of indices.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// Index type of dimensions. Never negative in a valid shape.
 using Index = std::int64_t;
@@ -16,6 +16,9 @@ using Shape = std::vector<Index>;
 
 /// Largest rank that is accepted from outside; NumPy's and TensorStore's are 64 and 32.
 constexpr std::size_t kMaxRank = 32;
+
+/// Byte steps between neighbours along each dimension; may be negative or zero.
+using Strides = std::vector<std::int64_t>;
 
 /// Product of the dimensions; 1 for rank 0. `invalid_argument` (shape/negative, shape/overflow,
 /// shape/rank) for a shape that nobody could hold.
@@ -52,4 +55,4 @@ struct Box {
 /// dimensions are whole. `invalid_argument` (slice/syntax, slice/rank, slice/range).
 Result<Box> parse_slice(std::string_view text, const Shape& shape);
 
-}  // namespace cairn::inline array
+}  // namespace cairn

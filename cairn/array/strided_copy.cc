@@ -8,10 +8,9 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 
-#include <fmt/format.h>
-
-namespace cairn::inline array {
+namespace cairn {
 namespace {
 
 struct Loop {
@@ -183,22 +182,6 @@ void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan fr
   copy_nest(nest, 0, nest.from, nest.to);
 }
 
-Result<void> copy_array(const Array& from, Array& to) {
-  if (from.dtype() != to.dtype()) {
-    return Error(Code::kInvalidArgument, "array/dtype-mismatch",
-                 fmt::format("cannot copy {} into {}; cast it first", dtype_name(from.dtype()),
-                             dtype_name(to.dtype())));
-  }
-  if (from.shape() != to.shape()) {
-    return Error(Code::kInvalidArgument, "array/shape-mismatch",
-                 fmt::format("cannot copy an array of shape {} into one of shape {}",
-                             to_string(from.shape()), to_string(to.shape())));
-  }
-  copy_strided(from.shape(), item_size(from.dtype()), {from.data(), &from.strides()},
-               {to.mutable_data(), &to.strides()});
-  return {};
-}
-
 void swap_byte_order(DType dtype, MutableByteSpan bytes) {
   const bool halves = dtype_kind(dtype) == DTypeKind::kComplex;
   switch (halves ? item_size(dtype) / 2 : item_size(dtype)) {
@@ -242,4 +225,4 @@ void unpack_bits(int bits, ByteSpan from, std::uint64_t first_bit, MutableByteSp
   }
 }
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -2,9 +2,11 @@
 // Copies of boxes between strided places: the inner loop of every save and load.
 #pragma once
 
-#include "cairn/array/array.h"
+#include "cairn/array/dtype.h"
+#include "cairn/array/shape.h"
+#include "cairn/base/bytes.h"
 
-namespace cairn::inline array {
+namespace cairn {
 
 /// A strided place in memory: `data` is the element at index 0.
 struct StridedSpan {
@@ -24,10 +26,6 @@ std::int64_t byte_offset(const Shape& index, const Strides& strides);
 /// at most kMaxRank, and do not overlap.
 void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan from, StridedSpan to);
 
-/// `from` into `to`, which have equal dtype and shape. `invalid_argument` (array/shape-mismatch,
-/// array/dtype-mismatch). REQUIRES: !to.buffer().immutable(); no overlap.
-Result<void> copy_array(const Array& from, Array& to);
-
 /// Reverses the bytes of each element in place: big endian to little and back. Complex types
 /// reverse each half.
 void swap_byte_order(DType dtype, MutableByteSpan bytes);
@@ -37,4 +35,4 @@ void swap_byte_order(DType dtype, MutableByteSpan bytes);
 void pack_bits(int bits, ByteSpan from, MutableByteSpan to);
 void unpack_bits(int bits, ByteSpan from, std::uint64_t first_bit, MutableByteSpan to);
 
-}  // namespace cairn::inline array
+}  // namespace cairn

@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/array/array.h"
+
 namespace cairn {
 namespace {
 
@@ -123,22 +125,6 @@ TEST(StridedCopy, TakesTheLargestRank) {
   std::string target = "....";
   copy_strided(two, 1, {bytes_of(source), &from}, {bytes_of(target), &to});
   EXPECT_EQ(target, "acbd");
-}
-
-TEST(CopyArray, RefusesArraysThatDiffer) {
-  const Array from = *Array::zeros(DType::kFloat32, {2, 3});
-  Array other_shape = *Array::zeros(DType::kFloat32, {3, 2});
-  Array other_dtype = *Array::zeros(DType::kInt32, {2, 3});
-  EXPECT_EQ(copy_array(from, other_shape).error().reason(), "array/shape-mismatch");
-  EXPECT_EQ(copy_array(from, other_dtype).error().reason(), "array/dtype-mismatch");
-}
-
-TEST(CopyArray, CopiesIntoAPart) {
-  const Array from = *Array::wrap(DType::kUint8, {2, 2}, Buffer::own("abcd"));
-  Array whole = *Array::wrap(DType::kUint8, {3, 3}, Buffer::own("........."));
-  Array part = whole.slice({{1, 1}, {3, 3}});
-  ASSERT_TRUE(copy_array(from, part));
-  EXPECT_EQ(as_text(whole.bytes()), "....ab.cd");
 }
 
 std::string swapped(DType dtype, std::string bytes) {

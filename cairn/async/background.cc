@@ -10,10 +10,11 @@
 #include <thread>
 #include <utility>
 
+#include "cairn/async/caught.h"
 #include "cairn/async/mutex.h"
 #include "cairn/async/per_process.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 namespace {
 
@@ -68,6 +69,7 @@ class Background {
       self = threads_.emplace(threads_.end());
       self->aside = aside;
       self->thread = std::jthread([this, self, task] {
+        prepare_for_exceptions();
         call(*task);
         *task = {};
         MutexLock done(mutex_);
@@ -126,4 +128,4 @@ bool wait_for_background_until(Deadline deadline) {
   return Background::of_this_process().wait(deadline);
 }
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -5,7 +5,7 @@
 #include "cairn/async/deadline.h"
 #include "cairn/async/task.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// Runs `work` on a new thread. The end of the process waits for it, so nothing is lost when
 /// everybody has forgotten it.
@@ -24,4 +24,4 @@ void wait_for_background();
 /// The same, but not for longer: has all of it ended?
 bool wait_for_background_until(Deadline deadline);
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace cairn::inline async {
+namespace cairn {
 
 ByteBudget::Lease::Lease(Lease&& other) noexcept
     : budget_(std::exchange(other.budget_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
@@ -51,4 +51,4 @@ void ByteBudget::release(std::uint64_t bytes) {
   changed_.notify_all();
 }
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -7,7 +7,7 @@
 
 #include "cairn/async/mutex.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// Threading: safe. First come, first served, so a large request is not starved by small ones.
 class ByteBudget {
@@ -50,4 +50,4 @@ class ByteBudget {
   std::uint64_t serving_ CAIRN_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

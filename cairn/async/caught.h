@@ -6,12 +6,16 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// The exception that is being handled: `resource_exhausted` (base/out-of-memory) for a failed
 /// allocation, otherwise `internal` (async/exception). Needs no memory for the first.
 /// REQUIRES: called in a handler.
 Error caught_error();
+
+/// At the start of each thread: makes what the first exception on it needs while there is memory
+/// for that. The runtime of C++ aborts where it cannot.
+void prepare_for_exceptions();
 
 /// What `work` returns, which is a Result; an exception of it is an error.
 template <typename Work>
@@ -23,4 +27,4 @@ std::invoke_result_t<Work> without_exceptions(Work&& work) {
   }
 }
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -6,7 +6,7 @@
 
 #include "cairn/base/clock.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 class Deadline {
  public:
@@ -29,4 +29,4 @@ class Deadline {
   Clock::Mono time_;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -12,7 +12,7 @@
 #include "cairn/async/caught.h"
 #include "cairn/async/mutex.h"
 
-namespace cairn::inline async {
+namespace cairn {
 namespace {
 
 void run_quietly(Task task) {
@@ -59,6 +59,7 @@ class ThreadPool final : public Executor {
 
  private:
   void serve() {
+    prepare_for_exceptions();
     while (std::optional<Task> task = next()) run_quietly(*std::move(task));
   }
 
@@ -151,4 +152,4 @@ Result<void> for_each_index(Executor& executor, std::size_t count, const IndexWo
   return queue->wait();
 }
 
-}  // namespace cairn::inline async
+}  // namespace cairn

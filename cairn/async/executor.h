@@ -10,7 +10,7 @@
 #include "cairn/async/task.h"
 #include "cairn/base/result.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// Runs tasks, in any order, on threads of its own. Threading: safe. A task that throws ends the
 /// program's promise that nothing throws: the exception is caught and dropped, so tasks carry
@@ -35,4 +35,4 @@ std::unique_ptr<Executor> make_inline_executor();
 Result<void> for_each_index(Executor& executor, std::size_t count,
                             const std::function<Result<void>(std::size_t)>& work);
 
-}  // namespace cairn::inline async
+}  // namespace cairn

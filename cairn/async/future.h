@@ -10,7 +10,7 @@
 #include "cairn/async/mutex.h"
 #include "cairn/base/result.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 namespace future_detail {
 template <typename T>
@@ -85,4 +85,4 @@ class Promise {
   std::shared_ptr<future_detail::State<T>> state_;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

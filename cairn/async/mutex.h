@@ -19,7 +19,7 @@
 #define CAIRN_ACQUIRE(...) CAIRN_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define CAIRN_RELEASE(...) CAIRN_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
 
-namespace cairn::inline async {
+namespace cairn {
 
 class CAIRN_CAPABILITY("mutex") Mutex {
  public:
@@ -64,4 +64,4 @@ class CondVar {
   std::condition_variable cv_;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

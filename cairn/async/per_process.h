@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// The process that made it. In the child of a fork nobody does what threads were to do.
 class HomeProcess {
@@ -41,4 +41,4 @@ class PerProcess {
   inline static Held* held_ = nullptr;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cairn::inline async {
+namespace cairn {
 
 class Task {
  public:
@@ -34,4 +34,4 @@ class Task {
   std::unique_ptr<Base> call_;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -9,9 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include "cairn/async/caught.h"
 #include "cairn/async/mutex.h"
 
-namespace cairn::inline async {
+namespace cairn {
 
 using SteadyClock = std::chrono::steady_clock;
 
@@ -39,6 +40,7 @@ struct Ticker::State {
   }
 
   void serve() {
+    prepare_for_exceptions();
     MutexLock lock(mutex);
     caller = std::this_thread::get_id();
     while (!closing) {
@@ -113,4 +115,4 @@ Ticker::Subscription::~Subscription() {
   if (state_) state_->remove(id_);
 }
 
-}  // namespace cairn::inline async
+}  // namespace cairn

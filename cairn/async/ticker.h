@@ -8,7 +8,7 @@
 #include <memory>
 #include <utility>
 
-namespace cairn::inline async {
+namespace cairn {
 
 /// Calls functions again and again, one at a time, on a thread that begins with the first
 /// subscription. Threading: safe.
@@ -47,4 +47,4 @@ class Ticker::Subscription {
   std::uint64_t id_ = 0;
 };
 
-}  // namespace cairn::inline async
+}  // namespace cairn

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kBase64 =
@@ -101,4 +101,4 @@ Result<std::string> decode_hex(std::string_view text) {
   return bytes;
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

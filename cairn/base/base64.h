@@ -8,7 +8,7 @@
 #include "cairn/base/bytes.h"
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 std::string encode_base64(ByteSpan bytes);
 /// The bytes, as text. `corrupt` (base64/invalid) for anything but canonical padded base64.
@@ -18,4 +18,4 @@ std::string encode_hex(ByteSpan bytes);
 /// `corrupt` (hex/invalid) for an odd number of digits or another character.
 Result<std::string> decode_hex(std::string_view text);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

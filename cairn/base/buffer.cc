@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr std::size_t kSmallAlignment = 64;
@@ -70,4 +70,4 @@ Buffer Buffer::slice(std::size_t offset, std::size_t size) const {
   return part;
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -8,7 +8,7 @@
 #include "cairn/base/bytes.h"
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// Bytes and whoever keeps them alive. Copies share the bytes. Threading: compatible; the bytes
 /// themselves are the caller's to guard.
@@ -51,4 +51,4 @@ class Buffer {
   std::shared_ptr<const void> owner_;
 };
 
-}  // namespace cairn::inline base
+}  // namespace cairn

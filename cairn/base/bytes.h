@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-namespace cairn::inline base {
+namespace cairn {
 
 using ByteSpan = std::span<const std::byte>;
 using MutableByteSpan = std::span<std::byte>;
@@ -23,4 +23,4 @@ constexpr std::uint64_t kKiB = std::uint64_t{1} << 10;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-}  // namespace cairn::inline base
+}  // namespace cairn

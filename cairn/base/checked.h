@@ -5,7 +5,7 @@
 #include <concepts>
 #include <optional>
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// a + b, or nothing if it does not fit.
 template <std::integral T>
@@ -33,4 +33,4 @@ constexpr T ceil_div(T a, T b) {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

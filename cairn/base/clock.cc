@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 namespace chrono = std::chrono;
@@ -175,4 +175,4 @@ Result<Clock::Wall> parse_timestamp(std::string_view text) {
                            text.substr(0, 64)));
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

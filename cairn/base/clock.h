@@ -8,7 +8,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// Threading: safe.
 class Clock {
@@ -35,4 +35,4 @@ std::string format_local_timestamp(Clock::Wall time);
 /// `corrupt` (clock/bad-timestamp).
 Result<Clock::Wall> parse_timestamp(std::string_view text);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

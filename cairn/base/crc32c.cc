@@ -6,7 +6,7 @@
 
 #include <isa-l/crc.h>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 // ISA-L takes the length as an int.
@@ -66,4 +66,4 @@ std::uint32_t copy_crc32c(MutableByteSpan to, ByteSpan from, std::uint32_t crc) 
   return ~state;
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

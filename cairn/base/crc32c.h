@@ -6,7 +6,7 @@
 
 #include "cairn/base/bytes.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// CRC of `bytes`, continuing from `crc` (0 to begin): crc32c(b, crc32c(a)) == crc32c(a then b).
 std::uint32_t crc32c(ByteSpan bytes, std::uint32_t crc = 0);
@@ -17,4 +17,4 @@ std::uint32_t join_crc32c(std::uint32_t a, std::uint32_t b, std::uint64_t b_byte
 /// Copies and sums in one pass over memory. REQUIRES: to.size() == from.size(), no overlap.
 std::uint32_t copy_crc32c(MutableByteSpan to, ByteSpan from, std::uint32_t crc = 0);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

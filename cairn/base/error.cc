@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace cairn::inline base {
+namespace cairn {
 
 struct Error::State {
   Code code;
@@ -64,4 +64,4 @@ Error Error::in(std::string_view place) && {
   return std::move(*this);
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

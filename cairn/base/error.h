@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// A closed list; each code is defined by the caller's next move.
 enum class Code : std::uint8_t {
@@ -57,4 +57,4 @@ class [[nodiscard]] Error {
   std::shared_ptr<const State> state_;
 };
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-namespace cairn::inline base {
+namespace cairn {
 
 void ErrorList::add(Error error) {
   ++count_;
@@ -19,4 +19,4 @@ Result<void> ErrorList::result() const {
   return Error(first_->code(), first_->reason().data(), sentences_ + more, first_->origin());
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -9,7 +9,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// Threading: compatible.
 class ErrorList {
@@ -35,4 +35,4 @@ class ErrorList {
   std::size_t count_ = 0;
 };
 
-}  // namespace cairn::inline base
+}  // namespace cairn

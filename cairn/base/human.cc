@@ -10,7 +10,7 @@
 
 #include "cairn/base/checked.h"
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kUnits = "KMGTPE";
@@ -102,4 +102,4 @@ Result<std::uint64_t> parse_bytes(std::string_view text) {
                fmt::format("'{}' is not a size; write 512, 5GB (10^9) or 5GiB (2^30)", text));
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

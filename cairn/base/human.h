@@ -9,7 +9,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// "0 B", "999 B", "1.5 KiB", "12.0 GiB", "512 MiB": binary units, one decimal below 100.
 std::string format_bytes(std::uint64_t bytes);
@@ -24,4 +24,4 @@ std::string format_names(const std::vector<std::string>& names);
 /// `invalid_argument` (size/invalid).
 Result<std::uint64_t> parse_bytes(std::string_view text);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -13,7 +13,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// One JSON value. Objects keep the order of their members. Threading: compatible.
 class Json {
@@ -105,4 +105,4 @@ std::string dump_json(const Json& value, const JsonStyle& style = {});
 Result<std::string> dump_json_file(const Json& value, const JsonLimits& limits,
                                    const JsonStyle& style = {});
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -3,11 +3,11 @@
 
 #include <cstdio>
 
-namespace cairn::inline base {
+namespace cairn {
 
 void log_errors(const LogEntry& entry) {
   if (entry.level != LogLevel::kError) return;
   std::fprintf(stderr, "cairn: %s [%s]\n", entry.message.c_str(), entry.event);
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

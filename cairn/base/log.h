@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace cairn::inline base {
+namespace cairn {
 
 enum class LogLevel : std::uint8_t { kInfo, kWarning, kError };
 
@@ -24,4 +24,4 @@ using LogSink = std::function<void(const LogEntry&)>;
 /// nowhere. Threading: safe.
 void log_errors(const LogEntry& entry);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include "cairn/base/base64.h"
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kPercentDigits = "0123456789ABCDEF";
@@ -52,4 +52,4 @@ Result<std::string> percent_decode(std::string_view text) {
   return decoded;
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

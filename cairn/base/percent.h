@@ -7,7 +7,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// Encodes `%`, `.`, `/`, `\`, control bytes (00-1f, 7f) and the empty text (as "%"), upper-case
 /// hex. Everything else, UTF-8 included, stays. (TensorStore takes `\` for a separator.)
@@ -17,4 +17,4 @@ std::string percent_encode(std::string_view text);
 /// begins neither an escape nor is the whole text.
 Result<std::string> percent_decode(std::string_view text);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

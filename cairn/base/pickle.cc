@@ -12,7 +12,7 @@
 
 #include "cairn/base/utf8.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 namespace {
 
@@ -446,4 +446,4 @@ std::string PickleWriter::finish() && {
   return std::move(out_);
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -11,7 +11,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// Longest pickle that is read.
 constexpr std::size_t kMaxPickleBytes = std::size_t{64} << 20;
@@ -101,4 +101,4 @@ class PickleWriter {
   std::string out_ = "\x80\x04";
 };
 
-}  // namespace cairn::inline base
+}  // namespace cairn

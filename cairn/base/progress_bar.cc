@@ -8,7 +8,7 @@
 
 #include "cairn/base/human.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 namespace {
 
@@ -69,4 +69,4 @@ std::string ProgressBar::update(std::uint64_t done, std::uint64_t total) {
   return "\r" + text + "\x1b[K" + (ended_ ? "\n" : "");
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

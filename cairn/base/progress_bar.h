@@ -8,7 +8,7 @@
 
 #include "cairn/base/clock.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 struct ProgressStyle {
   /// For a terminal: one bar that is drawn over itself. Otherwise lines of ASCII, for a log.
@@ -42,4 +42,4 @@ class ProgressBar {
 /// Sixteen columns, of which a share of 0 to 1 is full; in ASCII unless it is for a terminal.
 std::string draw_bar(double share, bool terminal);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

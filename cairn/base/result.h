@@ -10,7 +10,7 @@
 
 #include "cairn/base/error.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 template <typename T>
 class Result;
@@ -96,7 +96,7 @@ class [[nodiscard]] Result<void> {
   std::variant<std::monostate, Error> state_;
 };
 
-}  // namespace cairn::inline base
+}  // namespace cairn
 
 #define CAIRN_CONCAT_INNER_(a, b) a##b
 #define CAIRN_CONCAT_(a, b) CAIRN_CONCAT_INNER_(a, b)

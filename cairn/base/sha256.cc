@@ -6,7 +6,7 @@
 
 #include "cairn/base/base64.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 struct Sha256::State {
   struct Free {
@@ -52,4 +52,4 @@ std::string sha256_hex(ByteSpan bytes) {
   return sum.hex();
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -8,7 +8,7 @@
 
 #include "cairn/base/bytes.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 using Sha256Digest = std::array<std::byte, 32>;
 
@@ -32,4 +32,4 @@ class Sha256 {
 
 std::string sha256_hex(ByteSpan bytes);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kFile = "file";
@@ -173,4 +173,4 @@ Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path
   return std::pair(std::move(uri.authority), std::move(uri.path));
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -8,7 +8,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// A path on this machine. Code that works on directories takes this type, so that
 /// "gs://bucket/a" is never taken for the local directory "a".
@@ -75,4 +75,4 @@ bool is_gcs_path(std::string_view path);
 /// Bucket and name of "gs://bucket/a/b". `invalid_argument` (uri/not-gcs, uri/no-bucket).
 Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path);
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace cairn::inline base {
+namespace cairn {
 namespace {
 
 constexpr bool is_continuation(unsigned char byte) { return (byte & 0xc0u) == 0x80u; }
@@ -105,4 +105,4 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace cairn::inline base {
+namespace cairn {
 
 /// One code point and how many bytes it took; `size` is 0 where no valid sequence begins.
 struct Utf8Char {
@@ -29,4 +29,4 @@ std::string printable(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
 
-}  // namespace cairn::inline base
+}  // namespace cairn

@@ -2,12 +2,16 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
-#include "cairn/checkpoint/load/load.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 #include "cairn/cli/find_leaf.h"
 #include "cairn/cli/npy.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
 #include "cairn/format/chunk_codec.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/load/load.h"
+#include "cairn/load/read_boxes.h"
 
 namespace cairn::cli {
 

@@ -6,10 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "cairn/checkpoint/checkpoint.h"
-#include "cairn/cli/terminal.h"
+#include "cairn/runtime/runtime.h"
 
 namespace cairn::cli {
+
+class Terminal;
 
 struct LsArgs {
   std::string path = ".";
@@ -119,9 +120,5 @@ int watch_command(const WatchArgs& args, const Terminal& terminal, Runtime& runt
 int request_save_command(const RequestSaveArgs& args, const Terminal& terminal, Runtime& runtime);
 int doctor_command(const DoctorArgs& args, const Terminal& terminal, Runtime& runtime);
 int completion_command(const CompletionArgs& args, const Terminal& terminal);
-
-/// A CKPT argument: a checkpoint, or a run directory whose latest is taken, and said.
-Result<Checkpoint> open_argument(const std::string& path, const Terminal& terminal,
-                                 Runtime& runtime);
 
 }  // namespace cairn::cli

@@ -5,6 +5,7 @@
 
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/terminal.h"
 
 namespace cairn::cli {
 

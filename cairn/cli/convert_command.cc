@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/inspect/convert.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/inspect/convert.h"
 
 namespace cairn::cli {
 

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/inspect/diff.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/inspect/diff.h"
 
 namespace cairn::cli {
 
@@ -80,11 +82,11 @@ int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtim
   for (const LeafDifference& difference : report->differences) rows.push_back(row(difference));
   terminal.lines(table(std::move(rows), {}));
   if (report->same()) {
-    terminal.line({{"equal", Style::kGood},
+    terminal.line({{"equal", Style::kGreen},
                    {fmt::format("  {} leaves, {} compared bit for bit", report->equal,
                                 format_bytes(report->bytes))}});
   } else {
-    terminal.line({{"different", Style::kBad},
+    terminal.line({{"different", Style::kRed},
                    {fmt::format("  {}; {} of {} common leaves are equal",
                                 counted(report->differences.size(), "difference"), report->equal,
                                 report->compared)}});

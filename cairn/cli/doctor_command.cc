@@ -5,6 +5,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/terminal.h"
 #include "cairn/storage/local/probe.h"
 
 namespace cairn::cli {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cairn/checkpoint/checkpoint.h"
+#include "cairn/layout/checkpoint.h"
 
 namespace cairn::cli {
 

@@ -6,8 +6,9 @@
 #include "cairn/base/human.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
-#include "cairn/manager/leftovers.h"
-#include "cairn/manager/retention.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/run/apply_retention.h"
+#include "cairn/run/leftovers.h"
 
 namespace cairn::cli {
 

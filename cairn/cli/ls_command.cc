@@ -5,7 +5,9 @@
 #include "cairn/base/human.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
-#include "cairn/manager/discovery.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/run/discovery.h"
 
 namespace cairn::cli {
 

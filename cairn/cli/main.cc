@@ -12,10 +12,11 @@
 
 #include "cairn/async/caught.h"
 #include "cairn/base/log.h"
-#include "cairn/checkpoint/runtime.h"
-#include "cairn/checkpoint/version.h"
+#include "cairn/base/version.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/runtime/runtime.h"
 
 namespace cairn::cli {
 namespace {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/cli/open_argument.h"
+
 #include <fmt/format.h>
 
-#include "cairn/checkpoint/checkpoint.h"
-#include "cairn/cli/commands.h"
-#include "cairn/manager/discovery.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/run/discovery.h"
 
 namespace cairn::cli {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of which rank reads which chunk of a leaf, as text and as SVG.
+// A picture of which rank reads which chunk of a leaf, and its text; `plan_svg.h` has the SVG.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "cairn/checkpoint/inspect/leaf_readers.h"
+#include "cairn/inspect/leaf_readers.h"
 
 namespace cairn::cli {
 
@@ -47,9 +47,5 @@ std::string rank_list(const std::vector<int>& some, int ranks);
 
 /// A table with the readers of each cell, or a sentence where it would not fit a page.
 std::vector<std::string> draw_text(const Drawing& drawing);
-
-/// A whole document: cells in the colours of their readers, what ranks hold in outlines, a legend.
-/// `invalid_argument`: plan/too-large-to-draw, plan/nothing-to-draw (no elements).
-Result<std::string> draw_svg(const Drawing& drawing);
 
 }  // namespace cairn::cli

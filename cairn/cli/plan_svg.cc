@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/cli/plan_svg.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
 
 #include "cairn/base/utf8.h"
-#include "cairn/cli/plan_drawing.h"
 
 namespace cairn::cli {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
-#include "cairn/manager/mark.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/run/mark.h"
 
 namespace cairn::cli {
 

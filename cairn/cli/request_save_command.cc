@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/commit/snapshot.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
-#include "cairn/manager/run_status.h"
-#include "cairn/manager/save_request.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/commit/snapshot.h"
+#include "cairn/run/run_status.h"
+#include "cairn/run/save_request.h"
 
 namespace cairn::cli {
 

@@ -7,6 +7,8 @@
 #include "cairn/base/human.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
 
 namespace cairn::cli {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "cairn/checkpoint/inspect/stats.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/inspect/stats.h"
 
 namespace cairn::cli {
 

@@ -120,6 +120,13 @@ std::string cut(const std::string& text, std::size_t columns) {
   return text;
 }
 
+namespace {
+
+/// One very long name does not make every line as long.
+constexpr std::size_t kWidestColumn = 200;
+
+}  // namespace
+
 std::vector<std::string> table(std::vector<std::vector<std::string>> rows,
                                const std::vector<std::size_t>& right) {
   std::vector<std::size_t> widths;
@@ -127,14 +134,15 @@ std::vector<std::string> table(std::vector<std::vector<std::string>> rows,
     widths.resize(std::max(widths.size(), row.size()), 0);
     for (std::size_t c = 0; c < row.size(); ++c) {
       row[c] = printable(row[c]);
-      widths[c] = std::max(widths[c], width_of(row[c]));
+      widths[c] = std::max(widths[c], std::min(width_of(row[c]), kWidestColumn));
     }
   }
   std::vector<std::string> lines;
   for (const auto& row : rows) {
     std::string line;
     for (std::size_t c = 0; c < row.size(); ++c) {
-      const std::string pad(widths[c] - width_of(row[c]), ' ');
+      const std::size_t width = width_of(row[c]);
+      const std::string pad(widths[c] - std::min(widths[c], width), ' ');
       const bool to_right = std::ranges::find(right, c) != right.end();
       line += (c == 0 ? "" : "  ") + (to_right ? pad + row[c] : row[c] + pad);
     }

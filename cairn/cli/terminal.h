@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cairn/base/json.h"
-#include "cairn/checkpoint/progress.h"
+#include "cairn/runtime/progress.h"
 
 namespace cairn::cli {
 
@@ -22,7 +22,7 @@ Json or_null(const std::optional<T>& value) {
 }
 inline Json text_or_null(const std::string& text) { return text.empty() ? Json() : Json(text); }
 
-enum class Style : std::uint8_t { kPlain, kBold, kDim, kGood, kBad };
+enum class Style : std::uint8_t { kPlain, kBold, kDim, kGreen, kRed };
 
 /// A piece of a line.
 struct Styled {

@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/checkpoint/inspect/verify.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/open_argument.h"
+#include "cairn/cli/terminal.h"
+#include "cairn/inspect/verify.h"
 
 namespace cairn::cli {
 
@@ -19,7 +21,7 @@ Json to_json(const Damage& damage) {
 void print(const VerifyReport& report, const Terminal& terminal) {
   for (const Damage& damage : report.damages) {
     const std::string chunk = damage.chunk.empty() ? "" : ", chunk " + damage.chunk;
-    terminal.line({{"DAMAGED", Style::kBad},
+    terminal.line({{"DAMAGED", Style::kRed},
                    {"  " + (damage.key.empty() ? damage.object : "leaf " + damage.key + chunk)},
                    {damage.prefix.empty() ? "" : " of prefix " + damage.prefix}});
     terminal.line(
@@ -34,9 +36,9 @@ void print(const VerifyReport& report, const Terminal& terminal) {
   const std::string what = fmt::format("{}, {}, {}", counted(report.arrays, "array"),
                                        counted(report.chunks, "chunk"), format_bytes(report.bytes));
   if (report.damages.empty()) {
-    terminal.line({{"good", Style::kGood}, {"  " + what}});
+    terminal.line({{"good", Style::kGreen}, {"  " + what}});
   } else {
-    terminal.line({{"damaged", Style::kBad},
+    terminal.line({{"damaged", Style::kRed},
                    {fmt::format("  {} in {}", counted(report.damages.size(), "place"), what)}});
   }
 }

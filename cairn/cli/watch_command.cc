@@ -6,7 +6,9 @@
 
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
+#include "cairn/cli/terminal.h"
 #include "cairn/cli/watch_drawing.h"
+#include "cairn/cli/watch_json.h"
 #include "cairn/manager/signal_watch.h"
 
 namespace cairn::cli {

@@ -10,6 +10,7 @@
 #include "cairn/base/human.h"
 #include "cairn/base/progress_bar.h"
 #include "cairn/base/utf8.h"
+#include "cairn/cli/watch_json.h"
 
 namespace cairn::cli {
 
@@ -162,7 +163,7 @@ class Drawing {
     for (std::size_t row = 0; row < ranks.size(); ++row) {
       const SeenRank& rank = ranks[row];
       const bool bad = !rank.failure.empty() || (rank.alive == false && !is_done(rank));
-      add(texts[row + 1], bad ? Style::kBad : Style::kPlain);
+      add(texts[row + 1], bad ? Style::kRed : Style::kPlain);
     }
   }
 
@@ -172,7 +173,7 @@ class Drawing {
         view.state == AttemptState::kAbandoned
             ? "was given up" + (save.attempt.failure.empty() ? "" : ": " + save.attempt.failure)
             : fmt::format("was left by process {} on {}, which is dead", view.process, view.host);
-    add(fmt::format("{}  a save that {}", file_name(save.path), why), Style::kBad);
+    add(fmt::format("{}  a save that {}", file_name(save.path), why), Style::kRed);
   }
 
   const RunStatus& status_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/cli/watch_json.h"
+
 #include <algorithm>
 
-#include "cairn/cli/watch_drawing.h"
+#include "cairn/cli/terminal.h"
 
 namespace cairn::cli {
 

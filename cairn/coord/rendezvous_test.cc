@@ -12,6 +12,7 @@
 
 #include "cairn/storage/forwarding_store.h"
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/storage/memory/memory_store.h"
 #include "cairn/testing/coordinator_suite.h"
 #include "cairn/testing/manual_clock.h"

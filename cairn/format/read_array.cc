@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/array/array.h"
 #include "cairn/array/strided_copy.h"
 #include "cairn/base/checked.h"
 #include "cairn/base/human.h"

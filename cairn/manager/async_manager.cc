@@ -14,11 +14,12 @@
 #include "cairn/async/background.h"
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/save/in_flight.h"
-#include "cairn/manager/agreement.h"
+#include "cairn/coord/agreement.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/runtime/in_flight.h"
 #include "cairn/tree/flatten.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 namespace {
 
@@ -88,6 +89,10 @@ AsyncCheckpointManager::AsyncCheckpointManager(AsyncManagerOptions options,
                                                std::shared_ptr<Runtime> runtime)
     : runtime_(std::move(runtime)), options_(std::move(options)) {}
 
+coord::Ranks AsyncCheckpointManager::ranks() const {
+  return {runtime_->coordinator(), Deadline::in(options().timeout)};
+}
+
 AsyncManagerOptions AsyncCheckpointManager::options() const {
   MutexLock lock(mutex_);
   return options_;
@@ -138,7 +143,7 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
                                                       const SaveTreeOptions& options) {
   const AsyncManagerOptions manager = this->options();
   if (!manager.enable.value_or(true)) {
-    CAIRN_TRY(agree({}, "save nothing: saves are switched off", *this));
+    CAIRN_TRY(coord::agree(ranks(), {}, "save nothing: saves are switched off"));
     runtime_->log(LogLevel::kInfo, "manager/disabled",
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);
@@ -188,7 +193,7 @@ Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving w
                  fmt::format("a save to {} is on its way ({}); wait for it, or let saves queue",
                              flying.front().path(), flying.front().phase()));
   }();
-  CAIRN_TRY(agree(mine, "begin a save", *this));
+  CAIRN_TRY(coord::agree(ranks(), mine, "begin a save"));
   if (flying.empty()) return std::optional<SaveHandle>();
   return std::optional(flying.back());
 }
@@ -276,4 +281,4 @@ std::string AsyncCheckpointManager::safe_loadpath(const std::string& path) {
   return path.substr(0, path.size() - kIndexName.size());
 }
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -13,10 +13,11 @@
 #include <vector>
 
 #include "cairn/async/mutex.h"
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/save/save_async.h"
+#include "cairn/coord/agreement.h"
+#include "cairn/load/load.h"
+#include "cairn/save/save_async.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 /// What a save does while the one before it is on its way.
 enum class WhileSaving : std::uint8_t {
@@ -110,6 +111,8 @@ class AsyncCheckpointManager {
   void set_options(AsyncManagerOptions options);
   bool is_enabled() const { return options().enable.value_or(true); }
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
+  /// The ranks of the job, which wait for each other as AsyncManagerOptions::timeout says.
+  coord::Ranks ranks() const;
 
   /// Returns as save_async() does. A prefix that is there is replaced whole, whatever leaves it
   /// has: SaveOptions::overwrite is set, unless `options.adjust` resets it.
@@ -166,4 +169,4 @@ class AsyncCheckpointManager {
   std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose end nobody has seen yet
 };
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -12,6 +12,8 @@
 
 #include "cairn/async/background.h"
 #include "cairn/base/sha256.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/manifest/manifest_json.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"

@@ -6,8 +6,8 @@
 
 #include "cairn/async/background.h"
 #include "cairn/manager/checkpointer.h"
-#include "cairn/manager/mark.h"
-#include "cairn/manager/ownership.h"
+#include "cairn/run/mark.h"
+#include "cairn/run/ownership.h"
 #include "cairn/testing/forwarding_coordinator.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"

@@ -6,20 +6,20 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/save/in_flight.h"
-#include "cairn/manager/agreement.h"
-#include "cairn/manager/mark.h"
+#include "cairn/coord/agreement.h"
+#include "cairn/manager/callback_save.h"
 #include "cairn/manager/metrics.h"
-#include "cairn/manager/ownership.h"
-#include "cairn/manager/removal.h"
-#include "cairn/manager/run/callback_save.h"
-#include "cairn/manager/run/run_branch.h"
-#include "cairn/manager/run/run_cleaner.h"
-#include "cairn/manager/run/run_loader.h"
-#include "cairn/manager/run/run_places.h"
-#include "cairn/manager/run/step_decider.h"
+#include "cairn/manager/run_branch.h"
+#include "cairn/manager/run_cleaner.h"
+#include "cairn/manager/run_loader.h"
+#include "cairn/manager/run_places.h"
+#include "cairn/manager/step_decider.h"
+#include "cairn/run/mark.h"
+#include "cairn/run/ownership.h"
+#include "cairn/run/removal.h"
+#include "cairn/runtime/in_flight.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 namespace {
 
@@ -185,7 +185,7 @@ class RunCheckpointer final : public Checkpointer {
       CAIRN_TRY_ASSIGN(owner_, RunOwner::take(base_, {wanted, options_.take_over}, runtime_));
       return owner_->run_id();
     }();
-    CAIRN_TRY_ASSIGN(run_id_, hear(taken, "own the run", *manager_));
+    CAIRN_TRY_ASSIGN(run_id_, coord::hear_rank_0(manager_->ranks(), taken, "own the run"));
     is_owner_ = true;
     return {};
   }
@@ -357,4 +357,4 @@ Result<std::optional<SaveHandle>> Checkpointer::on_step(std::int64_t step,
   return on_step(step, Trees(), options);
 }
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

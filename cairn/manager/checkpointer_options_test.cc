@@ -7,8 +7,8 @@
 
 #include "cairn/async/background.h"
 #include "cairn/manager/checkpointer.h"
-#include "cairn/manager/discovery.h"
-#include "cairn/manager/save_request.h"
+#include "cairn/run/discovery.h"
+#include "cairn/run/save_request.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"

@@ -11,11 +11,11 @@
 #include <gtest/gtest.h>
 
 #include "cairn/async/background.h"
-#include "cairn/manager/discovery.h"
-#include "cairn/manager/mark.h"
-#include "cairn/manager/ownership.h"
-#include "cairn/manager/retention.h"
-#include "cairn/manager/save_request.h"
+#include "cairn/run/apply_retention.h"
+#include "cairn/run/discovery.h"
+#include "cairn/run/mark.h"
+#include "cairn/run/ownership.h"
+#include "cairn/run/save_request.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"

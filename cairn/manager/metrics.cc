@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "cairn/base/utf8.h"
-#include "cairn/checkpoint/commit/directory.h"
+#include "cairn/commit/directory.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 namespace {
 
@@ -158,4 +158,4 @@ void MetricsFile::write() {
                 fmt::format("{} cannot be written: {}", path_, written.error().to_string()));
 }
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -11,10 +11,10 @@
 #include <string_view>
 
 #include "cairn/async/mutex.h"
-#include "cairn/checkpoint/runtime.h"
-#include "cairn/checkpoint/save/save_async.h"
+#include "cairn/runtime/runtime.h"
+#include "cairn/save/save_async.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 /// What the file says. Nothing: not known yet, and left out.
 struct Metrics {
@@ -69,4 +69,4 @@ class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
   bool complained_ CAIRN_GUARDED_BY(mutex_) = false;
 };
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace cairn::inline manager {
+namespace cairn {
 
 namespace {
 
@@ -94,4 +94,4 @@ void SavePolicy::saved(std::int64_t step, Clock::Wall now) {
   set_last_save_time(now);
 }
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -10,7 +10,7 @@
 
 #include "cairn/base/clock.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 /// Permanent saves at every step that `every` divides, up to the step `until`, which is included.
 struct CheckpointInterval {
@@ -69,4 +69,4 @@ class SavePolicy {
   Clock::Wall seen_;  // never before last_time_
 };
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -11,6 +11,7 @@
 
 #include "cairn/async/background.h"
 #include "cairn/manager/checkpointer.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-namespace cairn::inline manager {
+namespace cairn {
 
 namespace {
 
@@ -87,4 +87,4 @@ bool SignalWatch::should_stop() const {
   return false;
 }
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -9,7 +9,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline manager {
+namespace cairn {
 
 /// Watches signals from its making until it is destroyed, when the handlers that were there come
 /// back. One watch for a signal at a time. Threading: safe.
@@ -39,4 +39,4 @@ class SignalWatch {
   std::atomic<bool> stop_ = false;
 };
 
-}  // namespace cairn::inline manager
+}  // namespace cairn

@@ -9,7 +9,8 @@
 #include <malloc.h>
 
 #include "cairn/async/background.h"
-#include "cairn/checkpoint/inspect/verify.h"
+#include "cairn/inspect/verify.h"
+#include "cairn/layout/open_checkpoint.h"
 #include "cairn/manager/checkpointer.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"

@@ -11,6 +11,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cairn/python/bindings.h"
 #include "cairn/python/checkpointers.h"
 #include "cairn/python/runtime.h"
 

@@ -10,6 +10,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cairn/python/bindings.h"
+
 namespace cairn::python {
 
 namespace {

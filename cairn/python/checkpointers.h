@@ -69,8 +69,4 @@ class PythonCheckpointer {
   const std::shared_ptr<Turns> turns_ = std::make_shared<Turns>();
 };
 
-// The parts of its binding: how one is made and asked, how it saves.
-void bind_checkpointer_options(nb::class_<PythonCheckpointer>& bound);
-void bind_checkpointer_saves(nb::class_<PythonCheckpointer>& bound);
-
 }  // namespace cairn::python

@@ -10,16 +10,19 @@
 
 #include "cairn/base/human.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/inspect/diff.h"
-#include "cairn/checkpoint/inspect/stats.h"
-#include "cairn/checkpoint/inspect/verify.h"
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/manager/discovery.h"
+#include "cairn/inspect/diff.h"
+#include "cairn/inspect/stats.h"
+#include "cairn/inspect/verify.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/load/load.h"
+#include "cairn/load/read_boxes.h"
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/loads.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
+#include "cairn/run/discovery.h"
 
 namespace cairn::python {
 

@@ -13,8 +13,8 @@
 #include "cairn/async/mutex.h"
 #include "cairn/coord/board.h"
 #include "cairn/coord/open.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
-#include "cairn/python/runtime.h"
 
 namespace cairn::python {
 

@@ -15,12 +15,13 @@
 
 #include "cairn/array/estimate.h"
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/runtime.h"
-#include "cairn/checkpoint/save/in_flight.h"
 #include "cairn/format/safetensors/index.h"
 #include "cairn/format/safetensors/parts.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
+#include "cairn/runtime/in_flight.h"
+#include "cairn/runtime/runtime.h"
 #include "cairn/sharding/partition_rules.h"
 #include "cairn/storage/local/local_store.h"
 

@@ -7,8 +7,9 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/base/uri.h"
-#include "cairn/checkpoint/layout/eformer_structure.h"
+#include "cairn/manifest/eformer_structure.h"
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"

@@ -10,7 +10,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include "cairn/checkpoint/load/load.h"
+#include "cairn/load/load.h"
 
 namespace cairn::python {
 
@@ -51,7 +51,5 @@ using LoadIt = std::function<Result<std::optional<Loaded>>(const LoadOptions& op
 
 /// (tree, metadata, extras, report), the middle two as JSON; or None.
 nb::object load_tree(const LoadCall& call, const LoadIt& load_it);
-
-void bind_loads(nb::module_& module);
 
 }  // namespace cairn::python

@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"

@@ -43,7 +43,4 @@ SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> besid
 /// Until none is on its way; says nothing of how they ended.
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);
 
-void bind_managers(nb::module_& module);
-void bind_checkpointers(nb::module_& module);
-
 }  // namespace cairn::python

@@ -3,13 +3,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
-#include "cairn/checkpoint/version.h"
+#include "cairn/base/version.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
-#include "cairn/python/loads.h"
-#include "cairn/python/managers.h"
-#include "cairn/python/runtime.h"
-#include "cairn/python/saves.h"
-#include "cairn/python/shardings.h"
 
 // The macro is nanobind's.
 NB_MODULE(_core, module) {

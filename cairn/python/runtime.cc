@@ -9,9 +9,10 @@
 
 #include "cairn/async/background.h"
 #include "cairn/async/mutex.h"
-#include "cairn/checkpoint/save/in_flight.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/coordinators.h"
 #include "cairn/python/failure.h"
+#include "cairn/runtime/in_flight.h"
 
 namespace cairn::python {
 

@@ -10,8 +10,8 @@
 #include <nanobind/nanobind.h>
 
 #include "cairn/base/json.h"
-#include "cairn/checkpoint/progress.h"
-#include "cairn/checkpoint/runtime.h"
+#include "cairn/runtime/progress.h"
+#include "cairn/runtime/runtime.h"
 
 namespace cairn::python {
 
@@ -37,10 +37,5 @@ ProgressSink progress_of(const nb::object& function);
 /// Calls a Python function without arguments, from any thread; its exception becomes `internal`
 /// (python/callback).
 Result<void> call_back(const std::shared_ptr<const void>& function);
-
-void bind_runtime(nb::module_& module);
-void bind_coordinators(nb::module_& module);
-void bind_checkpoints(nb::module_& module);
-void bind_helpers(nb::module_& module);
 
 }  // namespace cairn::python

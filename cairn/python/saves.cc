@@ -10,10 +10,11 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/format/codec_spec.h"
-#include "cairn/manager/mark.h"
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
+#include "cairn/run/mark.h"
 
 namespace cairn::python {
 

@@ -10,9 +10,9 @@
 
 #include <nanobind/nanobind.h>
 
-#include "cairn/checkpoint/save/save_async.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/trees.h"
+#include "cairn/save/save_async.h"
 
 namespace cairn::python {
 
@@ -71,7 +71,5 @@ struct Giving {
   std::string extras = {};
 };
 Given give(const PythonTrees& trees, const Giving& how);
-
-void bind_saves(nb::module_& module);
 
 }  // namespace cairn::python

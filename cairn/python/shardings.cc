@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/sharding/named_sharding.h"
 

@@ -22,6 +22,4 @@ ShardedArray outline(const std::string& dtype, const Shape& shape, const Shardin
 /// [(position, numpy.ndarray)], as to_numpy() gives it to others.
 nb::list shards_in_numpy(const ShardedArray& array);
 
-void bind_shardings(nb::module_& module);
-
 }  // namespace cairn::python

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 struct Seat {
@@ -62,4 +62,4 @@ std::span<const DeviceGroups::Member> DeviceGroups::of_rank(int rank) const {
   return std::span(members_).subspan(first_[i], first_[i + 1] - first_[i]);
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// One accelerator (or host) of the job.
 struct Device {
@@ -47,4 +47,4 @@ class DeviceGroups {
   std::vector<Member> members_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -11,7 +11,7 @@
 #include "cairn/base/utf8.h"
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 Result<void> check_names(const std::vector<MeshAxis>& axes) {
@@ -184,4 +184,4 @@ bool Mesh::operator==(const Mesh& other) const {
   return state_ == other.state_ || (axes() == other.axes() && devices() == other.devices());
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -13,7 +13,7 @@
 #include "cairn/array/shape.h"
 #include "cairn/sharding/device_groups.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 struct MeshAxis {
   std::string name;
@@ -65,4 +65,4 @@ class Mesh {
   std::shared_ptr<State> state_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -7,7 +7,7 @@
 
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 std::string axis_names(const Mesh& mesh) {
@@ -136,4 +136,4 @@ bool NamedSharding::operator==(const NamedSharding& other) const {
   return state_ == other.state_ || (spec() == other.spec() && mesh() == other.mesh());
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

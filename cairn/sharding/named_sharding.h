@@ -8,7 +8,7 @@
 #include "cairn/sharding/mesh.h"
 #include "cairn/sharding/partition_spec.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// A box of the global array and the device that holds it.
 struct Placement {
@@ -52,4 +52,4 @@ class NamedSharding {
   std::shared_ptr<const State> state_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

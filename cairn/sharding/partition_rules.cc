@@ -8,7 +8,7 @@
 #include "cairn/sharding/refuse.h"
 #include "cairn/sharding/regex.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 std::string place_of(std::size_t number, const std::string& pattern) {
@@ -129,4 +129,4 @@ Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules& r
   return specs;
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -13,7 +13,7 @@
 #include "cairn/array/shape.h"
 #include "cairn/sharding/partition_spec.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 struct PartitionRule {
   std::string pattern;  ///< in the syntax of Python's `re`
@@ -65,4 +65,4 @@ Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules& r
                                                          std::span<const RuleLeaf> leaves,
                                                          const RuleOptions& options = {});
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -8,7 +8,7 @@
 #include "cairn/sharding/mesh.h"
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 Error bad_entry(std::size_t dim, const Json& found) {
@@ -84,4 +84,4 @@ std::string PartitionSpec::to_string() const {
   return text + ")";
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

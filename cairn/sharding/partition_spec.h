@@ -9,7 +9,7 @@
 
 #include "cairn/base/json.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// One entry a dimension; dimensions without an entry are not split. Threading: compatible.
 class PartitionSpec {
@@ -41,4 +41,4 @@ class PartitionSpec {
   std::vector<Entry> entries_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

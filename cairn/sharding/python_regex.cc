@@ -10,9 +10,10 @@
 #include <fmt/format.h>
 
 #include "cairn/sharding/regex_reader.h"
+#include "cairn/sharding/regex_set.h"
 #include "cairn/sharding/regex_tokens.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 constexpr int kMaxDepth = 100;
@@ -419,4 +420,4 @@ Result<std::string> pcre_of_python(std::string_view pattern) {
   return Translator(std::move(reader)).run();
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

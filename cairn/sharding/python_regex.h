@@ -7,7 +7,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 constexpr std::size_t kMaxPatternBytes = std::size_t{16} << 10;
 
@@ -19,4 +19,4 @@ constexpr std::size_t kMaxPatternBytes = std::size_t{16} << 10;
 /// 65535 times, very deep nesting), each with the position.
 Result<std::string> pcre_of_python(std::string_view pattern);
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -7,10 +7,10 @@
 
 #include "cairn/base/error.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 inline Error refuse(const char* reason, std::string message) {
   return Error(Code::kInvalidArgument, reason, std::move(message));
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

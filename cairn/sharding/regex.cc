@@ -12,7 +12,7 @@
 #include "cairn/sharding/python_regex.h"
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 // Some ten milliseconds. Key paths are short: what needs more grows without bound.
@@ -103,4 +103,4 @@ Result<bool> RegexSearch::finds(const Regex& regex) {
   return Error(Code::kInternal, "regex/search", "PCRE2 failed: " + describe(found));
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

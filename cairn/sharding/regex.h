@@ -7,7 +7,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// A compiled expression. Immutable; copies share it. Threading: safe.
 class Regex {
@@ -42,4 +42,4 @@ class RegexSearch {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -5,7 +5,7 @@
 
 #include "cairn/base/utf8.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 using Kind = RegexEscape::Kind;
@@ -124,4 +124,4 @@ Result<RegexEscape> RegexReader::escape(RegexPlace place) {
   return RegexEscape{Kind::kLiteral, c};
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

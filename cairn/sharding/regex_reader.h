@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the text of a regular expression in Python's syntax, character by character, and writes
-// characters and sets of them as PCRE2 has them. `python_regex.h` does the whole.
+// Reads the text of a regular expression in Python's syntax, character by character. `regex_set.h`
+// writes characters as PCRE2 has them, `python_regex.h` does the whole.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// What a backslash and what follows it mean.
 struct RegexEscape {
@@ -57,11 +57,4 @@ class RegexReader {
   std::size_t at_ = 0;
 };
 
-/// A character that stands for itself, outside of a set. Whatever case, if `fold`.
-void append_literal(std::string& out, char32_t code, bool fold);
-/// \d and the like, outside of a set.
-void append_category(std::string& out, char32_t letter);
-/// The set whose '[' has just been taken.
-Result<void> append_set(RegexReader& reader, std::string& out, bool fold);
-
-}  // namespace cairn::inline sharding
+}  // namespace cairn

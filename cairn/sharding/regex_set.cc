@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of characters, and where Python and PCRE2 see them differently: what is white space, and
-// some letters that are one letter without regard to case in Python alone.
+// Python and PCRE2 differ in what is white space, and some letters are one letter without regard to
+// case in Python alone.
+#include "cairn/sharding/regex_set.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "cairn/sharding/regex_reader.h"
-
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 constexpr std::string_view kSpace =
@@ -121,4 +121,4 @@ Result<void> append_set(RegexReader& reader, std::string& out, bool fold) {
   return {};
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

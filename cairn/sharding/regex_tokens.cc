@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 constexpr std::uint64_t kMaxRepeat = 65535;
@@ -106,4 +106,4 @@ Result<void> skip_comment(RegexReader& reader) {
   return reader.syntax("missing ), unterminated comment", reader.position());
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

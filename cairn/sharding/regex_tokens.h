@@ -8,7 +8,7 @@
 
 #include "cairn/sharding/regex_reader.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// Flags that change how an expression is read.
 struct RegexFlags {
@@ -47,4 +47,4 @@ Result<std::string> read_group_name(RegexReader& reader, char32_t end);
 /// The rest of `(?#...)`. `regex/syntax`.
 Result<void> skip_comment(RegexReader& reader);
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

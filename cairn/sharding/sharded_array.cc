@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/sharding/sharded_array.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 Result<void> check_shard(const Shard& shard, DType dtype, const Shape& shape,
@@ -56,4 +58,18 @@ bool ShardedArray::whole() const {
   return !shards().empty() && shards().front().data.shape() == shape();
 }
 
-}  // namespace cairn::inline sharding
+Result<void> check_memory(const ShardedArray& array, int rank) {
+  const DeviceGroups& groups = array.sharding().groups(array.shape());
+  for (const Holding& held : array.sharding().holdings(array.shape(), rank)) {
+    const bool here = std::ranges::any_of(array.shards(), [&](const Shard& shard) {
+      return groups.group_of(shard.position) == held.group;
+    });
+    if (here || held.box.empty()) continue;
+    return Error(Code::kInvalidArgument, "plan/no-memory",
+                 fmt::format("rank {} holds the box {} by its sharding, but has no memory of it",
+                             rank, held.box.to_string()));
+  }
+  return {};
+}
+
+}  // namespace cairn

@@ -10,7 +10,7 @@
 #include "cairn/array/array.h"
 #include "cairn/sharding/sharding.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// Memory of one box, held by this process.
 struct Shard {
@@ -56,4 +56,7 @@ class ShardedArray {
   std::shared_ptr<const State> state_;
 };
 
-}  // namespace cairn::inline sharding
+/// Has this process memory of each box that `rank` holds? `invalid_argument` (plan/no-memory).
+Result<void> check_memory(const ShardedArray& array, int rank);
+
+}  // namespace cairn

@@ -11,7 +11,7 @@
 #include "cairn/sharding/refuse.h"
 #include "cairn/sharding/tiling.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 Result<void> check_box(const Placement& placement, const Shape& shape) {
@@ -169,4 +169,4 @@ bool Sharding::operator==(const Sharding& other) const {
   return boxes()->shape == other.boxes()->shape && boxes()->placements == other.boxes()->placements;
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

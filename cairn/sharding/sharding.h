@@ -9,7 +9,7 @@
 
 #include "cairn/sharding/named_sharding.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// Where boxes meet along one dimension.
 struct Cut {
@@ -68,4 +68,4 @@ class Sharding {
   std::variant<std::monostate, NamedSharding, std::shared_ptr<const Boxes>> kind_;
 };
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

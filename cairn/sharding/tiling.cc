@@ -15,7 +15,7 @@
 #include "cairn/base/checked.h"
 #include "cairn/sharding/refuse.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 namespace {
 
 // Far above any real mesh; less than a second of work.
@@ -173,4 +173,4 @@ Result<void> check_tiling(const Shape& shape, const std::vector<const Box*>& box
                             distinct.size(), to_string(shape)));
 }
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

@@ -6,7 +6,7 @@
 
 #include "cairn/array/shape.h"
 
-namespace cairn::inline sharding {
+namespace cairn {
 
 /// Equal boxes count once, empty ones not at all. About n log n for anything like a grid, at worst
 /// n * 2^rank, cut off by a fixed limit. `invalid_argument`: sharding/not-covered,
@@ -14,4 +14,4 @@ namespace cairn::inline sharding {
 /// `shape`, which is valid.
 Result<void> check_tiling(const Shape& shape, const std::vector<const Box*>& boxes);
 
-}  // namespace cairn::inline sharding
+}  // namespace cairn

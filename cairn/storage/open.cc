@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/storage/memory/memory_store.h"
 
 namespace cairn::storage {

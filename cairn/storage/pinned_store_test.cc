@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/storage/memory/memory_store.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"

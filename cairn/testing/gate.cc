@@ -2,6 +2,7 @@
 #include "cairn/testing/gate.h"
 
 #include "cairn/async/background.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 
 namespace cairn::testing {

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
 

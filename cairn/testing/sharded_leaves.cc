@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/testing/sharded_leaves.h"
 
-#include "cairn/array/strided_copy.h"
+#include "cairn/array/array.h"
 #include "cairn/testing/must.h"
 
 namespace cairn::testing {

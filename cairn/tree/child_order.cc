@@ -9,9 +9,8 @@
 
 #include "cairn/base/error_list.h"
 #include "cairn/base/utf8.h"
-#include "cairn/tree/flatten.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 // Key paths from hostile files may be megabytes; messages are not.
@@ -98,4 +97,4 @@ std::string collision_message(const std::pair<Key, Key>& keys, const Parts& abov
       keys.first.part(), keys.second.part(), place_name(above), name);
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

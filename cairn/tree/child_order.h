@@ -9,7 +9,7 @@
 
 #include "cairn/tree/tree.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 /// Parts of the node that a walk has reached.
 using Parts = std::vector<std::string>;
@@ -26,4 +26,4 @@ std::string place_name(const Parts& parts);
 /// Says how the keys that find_collision() found below `above` collide.
 std::string collision_message(const std::pair<Key, Key>& keys, const Parts& above);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

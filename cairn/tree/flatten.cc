@@ -9,7 +9,7 @@
 #include "cairn/base/error_list.h"
 #include "cairn/tree/child_order.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 // fn(parts, leaf) for each leaf below `node`, a Tree or const Tree; `parts` names the node. What
@@ -146,4 +146,4 @@ Result<Tree> apply_gather_functions(Tree tree, const LeafFunctions& functions, M
   });
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -11,15 +11,12 @@
 
 #include "cairn/tree/tree.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 struct NamedLeaf {
   KeyPath path;
   Leaf leaf;
 };
-
-/// Deepest tree that is accepted: the most parts of a key path.
-constexpr int kMaxTreeDepth = 200;
 
 /// All leaves, dicts in sorted key order. `invalid_argument` before anything else happens:
 /// keypath/collision (two leaves or subtrees with one path, such as keys 0 and "0" of one dict;
@@ -55,4 +52,4 @@ enum class Mismatch : std::uint8_t { kRefused, kAllowed };
 /// called.
 Result<Tree> apply_gather_functions(Tree tree, const LeafFunctions& functions, Mismatch mismatch);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -8,10 +8,12 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 /// Most parts of a name that comes from outside: what walks down a name may recurse.
 constexpr std::size_t kMaxKeyParts = 1000;
+/// Longest part of such a name. Each leaf below has a copy of it.
+constexpr std::size_t kMaxKeyPartBytes = std::size_t{64} << 10;
 
 /// `invalid_argument` (keypath/too-deep) for a name of more than kMaxKeyParts parts. `name` is for
 /// the message.
@@ -20,4 +22,4 @@ Result<void> check_key_depth(std::size_t parts, std::string_view name);
 /// The name, or its beginning and "..." where it is long. Ends between characters.
 std::string shortened_name(std::string_view name);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -8,7 +8,7 @@
 #include "cairn/base/percent.h"
 #include "cairn/tree/key_depth.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 std::string join_encoded(const std::vector<std::string>& parts, char separator) {
@@ -45,19 +45,6 @@ Result<KeyPath> split(std::string_view text, char separator, const ParsePart& pa
 }
 
 }  // namespace
-
-Result<void> check_key_depth(std::size_t parts, std::string_view name) {
-  if (parts <= kMaxKeyParts) return {};
-  return refused("keypath/too-deep", name, fmt::format("it has more than {} parts", kMaxKeyParts));
-}
-
-std::string shortened_name(std::string_view name) {
-  constexpr std::size_t kShown = 200;
-  if (name.size() <= kShown) return std::string(name);
-  std::size_t end = kShown;
-  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
-  return std::string(name.substr(0, end)) + "...";
-}
 
 std::string Key::part() const { return is_number() ? std::to_string(number()) : text(); }
 
@@ -138,4 +125,4 @@ std::string join_key(std::string_view prefix, std::string_view key) {
   return joined += key;
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

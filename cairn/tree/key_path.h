@@ -16,7 +16,7 @@
 
 #include "cairn/base/result.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 /// Key of a child in its container: text (dict key, attribute) or an integer (dict key, index).
 class Key {
@@ -86,4 +86,4 @@ Result<void> check_part(std::string_view part);
 /// The reference system's join: "a" and "b" give "a.b", either may be empty. Nothing is encoded.
 std::string join_key(std::string_view prefix, std::string_view key);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -7,8 +7,9 @@
 
 #include "cairn/base/utf8.h"
 #include "cairn/tree/child_order.h"
+#include "cairn/tree/key_depth.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 struct KindName {
@@ -111,7 +112,12 @@ Error corrupt(const char* reason, const Parts& parts, std::string_view why) {
 }
 
 Result<Key> read_key(const Json& json, const Parts& above) {
-  if (const std::string* text = json.text()) return Key(*text);
+  if (const std::string* text = json.text()) {
+    if (text->size() <= kMaxKeyPartBytes) return Key(*text);
+    return corrupt(
+        "structure/bad-key", above,
+        fmt::format("a key has {} bytes; at most {} are read", text->size(), kMaxKeyPartBytes));
+  }
   if (const auto number = json.integer()) return Key(*number);
   return corrupt("structure/bad-key", above, "a key must be text or an integer of 64 bits");
 }
@@ -246,20 +252,39 @@ struct Builder {
   }
 };
 
-Result<void> collect_leaves(const Json& json, Parts& parts, StructureLeaves& leaves) {
-  CAIRN_TRY_ASSIGN(const Node node, read_node(json, parts));
-  if (node.kind == TreeKind::kLeaf && !node.value) leaves.arrays.emplace_back(parts);
-  if (node.value) {
+struct Collector {
+  StructureLeaves leaves = {};
+  Parts parts = {};
+  std::uint64_t path_bytes = 0;
+
+  Result<void> collect(const Json& json, std::uint64_t above) {
+    CAIRN_TRY_ASSIGN(const Node node, read_node(json, parts));
+    if (node.kind == TreeKind::kLeaf) CAIRN_TRY(take(node, above));
+    for (const auto& [key, child] : node.children) {
+      parts.push_back(key.part());
+      CAIRN_TRY(collect(*child, above + parts.back().size()));
+      parts.pop_back();
+    }
+    return {};
+  }
+
+  // Each leaf has the names above it again: few bytes of JSON may stand for very many.
+  Result<void> take(const Node& node, std::uint64_t bytes) {
+    path_bytes += bytes;
+    if (path_bytes > kMaxPathBytes) {
+      return corrupt("structure/too-large", parts,
+                     fmt::format("the paths of leaves up to here have more than {} bytes together",
+                                 kMaxPathBytes));
+    }
+    if (!node.value) {
+      leaves.arrays.emplace_back(parts);
+      return {};
+    }
     CAIRN_TRY_ASSIGN(Value value, read_value(*node.value, parts));
     leaves.values.emplace_back(KeyPath(parts), std::move(value));
+    return {};
   }
-  for (const auto& [key, child] : node.children) {
-    parts.push_back(key.part());
-    CAIRN_TRY(collect_leaves(*child, parts, leaves));
-    parts.pop_back();
-  }
-  return {};
-}
+};
 
 }  // namespace
 
@@ -279,10 +304,9 @@ Result<Tree> tree_from_structure(const Json& structure, std::vector<ShardedArray
 }
 
 Result<StructureLeaves> structure_leaves(const Json& structure) {
-  StructureLeaves leaves;
-  Parts parts;
-  CAIRN_TRY(collect_leaves(structure, parts, leaves));
-  return leaves;
+  Collector collector;
+  CAIRN_TRY(collector.collect(structure, 0));
+  return std::move(collector.leaves);
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

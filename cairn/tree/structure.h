@@ -13,13 +13,14 @@
 // Members of a node that are not listed here are ignored.
 #pragma once
 
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "cairn/base/json.h"
 #include "cairn/tree/flatten.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 /// Deepest JSON that a structure can be: three levels a node and four of a complex value. Whoever
 /// parses a file that holds one adds the levels around it to JsonLimits::depth.
@@ -34,12 +35,15 @@ Result<Json> structure_to_json(const Tree& tree);
 /// structure/too-few-arrays, structure/too-many-arrays. Takes memory in proportion to the JSON.
 Result<Tree> tree_from_structure(const Json& structure, std::vector<ShardedArray> arrays);
 
+/// Most bytes of the key paths of all leaves that a structure may have.
+constexpr std::uint64_t kMaxPathBytes = std::uint64_t{1} << 30;
+
 /// Key paths of the arrays of a structure, and all other leaves with their values, without any
-/// array at hand. Errors as tree_from_structure().
+/// array at hand. Errors as tree_from_structure(), and `corrupt` (structure/too-large).
 struct StructureLeaves {
   std::vector<KeyPath> arrays;
   std::vector<std::pair<KeyPath, Value>> values;
 };
 Result<StructureLeaves> structure_leaves(const Json& structure);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 Tree::Children unnumbered(std::vector<Tree> items) {
@@ -75,4 +75,4 @@ void Tree::set(Key key, Tree child) {
   }
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -12,12 +12,15 @@
 #include "cairn/tree/key_path.h"
 #include "cairn/tree/value.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 using Leaf = std::variant<Value, ShardedArray>;
 
 /// It has a shape and a dtype.
 inline bool is_array_like(const Leaf& leaf) { return std::holds_alternative<ShardedArray>(leaf); }
+
+/// Deepest tree that is accepted: the most parts of a key path.
+constexpr int kMaxTreeDepth = 200;
 
 enum class TreeKind : std::uint8_t {
   kLeaf,
@@ -82,4 +85,4 @@ class Tree {
   std::string statics_;
 };
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

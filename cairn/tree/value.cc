@@ -12,7 +12,7 @@
 #include "cairn/base/base64.h"
 #include "cairn/base/utf8.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace {
 
 constexpr std::array<std::string_view, 7> kTypeNames = {"none",    "bool", "int",  "float",
@@ -245,4 +245,4 @@ bool same_value(const Value& a, const Value& b) {
   return a == b;
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

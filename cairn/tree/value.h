@@ -13,7 +13,7 @@
 
 #include "cairn/base/json.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 
 /// Largest value that is stored, in bytes of its JSON.
 constexpr std::size_t kMaxValueBytes = std::size_t{1} << 20;
@@ -59,4 +59,4 @@ std::string value_to_text(const Value& value);
 /// Bitwise for floats: NaN equals itself, 0.0 and -0.0 differ.
 bool same_value(const Value& a, const Value& b);
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

@@ -8,7 +8,7 @@
 
 #include "cairn/tree/child_order.h"
 
-namespace cairn::inline tree::visit_detail {
+namespace cairn::visit_detail {
 namespace {
 
 std::string name_of(const Place& at) {
@@ -168,4 +168,4 @@ Result<void> Member<float>::read(const Tree& tree, const Place& at, float& out) 
   return {};
 }
 
-}  // namespace cairn::inline tree::visit_detail
+}  // namespace cairn::visit_detail

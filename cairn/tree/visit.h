@@ -25,7 +25,7 @@
 
 #include "cairn/tree/tree.h"
 
-namespace cairn::inline tree {
+namespace cairn {
 namespace visit_detail {
 
 // Where a read is, for messages. Lives on the stack of the read.
@@ -245,4 +245,4 @@ Result<void> from_tree(const Tree& tree, T& object) {
   return visit_detail::Member<T>::read(tree, visit_detail::Place{}, object);
 }
 
-}  // namespace cairn::inline tree
+}  // namespace cairn

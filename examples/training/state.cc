@@ -9,7 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "cairn/array/strided_copy.h"
+#include "cairn/array/array.h"
+#include "cairn/sharding/make_sharded.h"
 
 namespace training {
 

@@ -27,8 +27,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "cairn/checkpoint/save/save.h"
 #include "cairn/manager/checkpointer.h"
+#include "cairn/save/save.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/random_tree.h"

@@ -105,7 +105,7 @@ def test_every_installed_header_needs_only_installed_headers(prefix, tmp_path):
     run("g++", *strict, f"-I{include}", program)
 
 
-@pytest.mark.parametrize(("library", "name"), [("libcairn.so", "cairn::base::parse_json"),
+@pytest.mark.parametrize(("library", "name"), [("libcairn.so", "cairn::parse_json"),
                                                ("libcairn_mpi.so", "cairn::coord::open_mpi")])
 def test_the_library_shows_only_its_own_names(prefix, request, library, name):
     if "mpi" in library:

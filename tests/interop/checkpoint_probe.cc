@@ -7,10 +7,12 @@
 #include <fstream>
 #include <iostream>
 
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/save/save.h"
 #include "cairn/format/safetensors/header.h"
+#include "cairn/format/zarr2/dtype.h"
 #include "cairn/format/zarr2/metadata.h"
+#include "cairn/layout/open_checkpoint.h"
+#include "cairn/load/load.h"
+#include "cairn/save/save.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/tree/flatten.h"

@@ -26,10 +26,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "cairn/array/strided_copy.h"
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/save/save.h"
+#include "cairn/array/array.h"
 #include "cairn/coord/open.h"
+#include "cairn/load/load.h"
+#include "cairn/save/save.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/tree/flatten.h"
 #include "tests/orders.h"
@@ -37,6 +38,7 @@
 #include <mpi.h>
 
 #include "cairn/coord/mpi/mpi_coordinator.h"
+#include "cairn/sharding/make_sharded.h"
 #endif
 
 namespace {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cairn/base/json.h"
+#include "cairn/format/safetensors/header_parser.h"
 #include "cairn/format/safetensors/reader.h"
 #include "cairn/format/safetensors/writer.h"
 #include "cairn/storage/memory/memory_store.h"

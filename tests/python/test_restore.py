@@ -179,9 +179,24 @@ def test_the_reference_loads_what_a_program_without_jax_saved(tmp_path):
     same(one, np.arange(2, dtype="i"))
 
 
-def test_nothing_is_imported_from_the_current_directory(saved, tmp_path):
-    (tmp_path / "penzai").mkdir()
-    (tmp_path / "penzai" / "__init__.py").write_text("raise SystemExit('executed')\n")
+def plant_package(folder):
+    (folder / "penzai").mkdir()
+    (folder / "penzai" / "__init__.py").write_text("raise SystemExit('executed')\n")
+
+
+def plant_module(folder):
+    (folder / "penzai.py").write_text("raise SystemExit('executed')\n")
+
+
+def plant_link(folder):
+    plant_package(folder / "sub")
+    (folder / "penzai").symlink_to("sub/penzai")
+
+
+@pytest.mark.parametrize("plant", [plant_package, plant_module, plant_link])
+def test_nothing_is_imported_from_the_current_directory(saved, tmp_path, plant):
+    (tmp_path / "sub").mkdir()
+    plant(tmp_path)
 
     def change(content):
         old, new = (b"".join(b"\x8c" + bytes([len(text)]) + text.encode() + b"\x94"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include "cairn/coord/channel.h"
 #include "cairn/coord/meeting.h"
 #include "cairn/coord/wire.h"
 

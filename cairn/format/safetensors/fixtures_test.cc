@@ -13,6 +13,7 @@
 #include "cairn/format/chunk_codec.h"
 #include "cairn/format/safetensors/reader.h"
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/temp_dir.h"
 
 namespace cairn::format::safetensors {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a safetensors file: 8 bytes of length, JSON, then the data. Parsed from hostile
-// bytes with the checks of the format's own library; written padded with spaces so that the data
-// starts on a 4,096-byte boundary. See docs/format/safetensors.md.
+// The header of a safetensors file: 8 bytes of length, JSON, then the data. Written padded with
+// spaces so that the data starts on a 4,096-byte boundary; `header_parser.h` reads it. See
+// docs/format/safetensors.md.
 #pragma once
 
 #include <cstdint>
@@ -45,15 +45,6 @@ struct Header {
   /// A view of one tensor for reading or writing; `key` is the file's.
   StoredArray stored_array(const Tensor& tensor, std::string key) const;
 };
-
-/// Length of the JSON, from the first 8 bytes (fewer where the file is shorter) and the size of the
-/// file. `corrupt`: safetensors/header-too-small, safetensors/header-too-large,
-/// safetensors/header-length.
-Result<std::uint64_t> parse_header_length(ByteSpan first8, std::uint64_t file_size);
-
-/// Pure. `json` is what follows the length. All checks of the library, each with a reason of its
-/// own: `corrupt`, or `unimplemented` for a valid tensor of too many dimensions (safetensors/rank).
-Result<Header> parse_header(std::string_view json, std::uint64_t file_size);
 
 /// Bytes of one tensor as stored (F4 and F6 packed). `invalid_argument`:
 /// safetensors/dtype-unsupported, safetensors/misaligned, safetensors/shape-overflow, and

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// parse_header_length() and parse_header(). The checks follow the order of the format's library:
-// length, text, JSON, each entry, then all ranges together.
+// The checks follow the order of the format's library: length, text, JSON, each entry, then all
+// ranges together.
+#include "cairn/format/safetensors/header_parser.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "cairn/base/json.h"
-#include "cairn/format/safetensors/header.h"
 #include "cairn/format/safetensors/quoted.h"
 
 namespace cairn::format::safetensors {

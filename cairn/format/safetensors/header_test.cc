@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/base/json.h"
+#include "cairn/format/safetensors/header_parser.h"
 
 namespace cairn::format::safetensors {
 namespace {

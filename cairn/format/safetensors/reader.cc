@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/format/safetensors/header_parser.h"
 #include "cairn/format/safetensors/quoted.h"
 
 namespace cairn::format::safetensors {

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/format/safetensors/header_parser.h"
 #include "cairn/format/safetensors/reader.h"
 #include "cairn/storage/forwarding_store.h"
 #include "cairn/storage/memory/memory_store.h"

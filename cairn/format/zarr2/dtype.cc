@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "cairn/format/zarr2/metadata.h"
 #include "cairn/format/zarr2/shown.h"
 
 namespace cairn::format::zarr2 {

@@ -23,4 +23,7 @@ Result<StoredType> parse_stored_type(const Json& value);
 /// endian type that zarr v2 knows by name only.
 Result<std::string> dump_stored_type(const StoredType& type);
 
+/// zarr2's name of a type ("<f4", "bfloat16"), or `invalid_argument` (zarr2/dtype-unsupported).
+Result<std::string> dtype_string(DType dtype);
+
 }  // namespace cairn::format::zarr2

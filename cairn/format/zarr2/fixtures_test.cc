@@ -13,6 +13,7 @@
 #include "cairn/format/read_array.h"
 #include "cairn/format/zarr2/metadata.h"
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/temp_dir.h"
 
 namespace cairn::format::zarr2 {

@@ -10,6 +10,7 @@
 #include "cairn/format/open.h"
 #include "cairn/format/read_array.h"
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/temp_dir.h"
 

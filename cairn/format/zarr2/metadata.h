@@ -31,7 +31,4 @@ Result<StoredArray> parse_metadata(std::string_view text);
 /// has no spelling: a big endian bfloat16, a NaN with a payload as fill value.
 Result<std::string> dump_metadata(const StoredArray& array);
 
-/// zarr2's name of a type ("<f4", "bfloat16"), or `invalid_argument` (zarr2/dtype-unsupported).
-Result<std::string> dtype_string(DType dtype);
-
 }  // namespace cairn::format::zarr2

@@ -110,7 +110,4 @@ class FileSystem {
   virtual Result<SpaceInfo> space(const File& file) = 0;
 };
 
-/// The machine's. Lives for ever.
-FileSystem& posix_file_system();
-
 }  // namespace cairn::storage

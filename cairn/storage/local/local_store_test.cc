@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/store_suite.h"

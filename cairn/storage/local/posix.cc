@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/storage/local/posix.h"
+
 #include <algorithm>
 #include <cerrno>
 
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include "cairn/storage/local/errno.h"
-#include "cairn/storage/local/file_system.h"
 #include "cairn/storage/local/file_system_type.h"
 #include "cairn/storage/local/open_beneath.h"
 #include "cairn/storage/local/posix_file.h"

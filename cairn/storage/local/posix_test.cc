@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cairn/storage/local/posix.h"
+
 #include <algorithm>
 #include <filesystem>
 

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cairn/storage/local/local_store.h"
+#include "cairn/storage/local/posix.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <string>
 
-#include "cairn/checkpoint/load/load.h"
-#include "cairn/checkpoint/save/save.h"
+#include "cairn/load/load.h"
+#include "cairn/save/save.h"
 
 cairn::Result<cairn::SaveReport> save_ones(const std::string& path);
 

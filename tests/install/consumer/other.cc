@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/checkpoint/save/save.h"
+#include "cairn/save/save.h"
 
 /// Deriving from a class of the library needs its type information and its virtual table.
 class StoppedClock final : public cairn::Clock {

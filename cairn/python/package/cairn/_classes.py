@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import importlib.util
 import os
 import sys
+import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -33,11 +33,8 @@ def find_class(name: str) -> type | None:
     """The class of a container; None for whatever else has this name."""
     module_name, _, qualname = name.partition(":")
     module = sys.modules.get(module_name)
-    if module is None and _is_installed(module_name.partition(".")[0]):
-        try:
-            module = importlib.import_module(module_name)
-        except Exception:  # whatever the module does when it is imported
-            return None
+    if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
+        module = _import_installed(module_name)
     found: Any = module
     for part in qualname.split("."):
         found = getattr(found, part, None)
@@ -47,18 +44,22 @@ def find_class(name: str) -> type | None:
         is_registered(found) else None
 
 
-def _is_installed(package: str) -> bool:
-    """Is it a known package that is there, and not just a folder of the current directory?"""
-    if package not in KNOWN_PACKAGES:
-        return False
-    try:
-        spec = importlib.util.find_spec(package)
-    except (ImportError, ValueError):
-        return False
-    if spec is None or spec.origin is None:
-        return False
-    place = os.path.dirname(os.path.dirname(os.path.realpath(spec.origin)))
-    return place != os.path.realpath(os.getcwd())
+_path_lock = threading.Lock()
+
+
+def _import_installed(name: str) -> Any:
+    """The module, if it and all that it imports are found elsewhere than in the current directory;
+    None if not, or if it cannot be imported."""
+    here = os.path.realpath(os.getcwd())
+    with _path_lock:
+        before = sys.path
+        sys.path = [place for place in before if os.path.realpath(place or here) != here]
+        try:
+            return importlib.import_module(name)
+        except Exception:  # whatever the module does when it is imported
+            return None
+        finally:
+            sys.path = before
 
 
 def is_named_tuple(found: type) -> bool:

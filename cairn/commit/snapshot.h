@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reader sees of a destination: the record, or the plan of a decided attempt whose moves are
+// not finished.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cairn/base/uri.h"
+#include "cairn/commit/attempt_view.h"
+#include "cairn/manifest/record.h"
+#include "cairn/storage/local/file_system.h"
+
+namespace cairn {
+
+/// What a reader sees of a destination: taken without a lock, one consistent state.
+struct Snapshot {
+  std::optional<Record> record;  ///< the committed state; nothing: no file of ours decides here
+  /// Where an entry or manifest named in the record, or a file that a save replaces, lies now,
+  /// relative to the destination: its own name, or below a decided attempt whose moves are not
+  /// finished.
+  std::string locate(const std::string& name) const;
+  std::optional<std::string>
+      mark;  ///< text of metadata.json, in place or staged in a decided attempt
+  std::vector<AttemptView> attempts;  ///< without abandoned ones
+  /// An undecided attempt of a dead writer lies inside that began before this mark was there.
+  bool torn = false;
+
+  std::map<std::string, std::string> moved;  ///< for locate(): entry and where it lies
+
+  /// Differs from that of another snapshot if anything was committed or moved between the two.
+  std::string version() const;
+};
+
+/// How often a reader starts again at most; each time somebody must have committed meanwhile.
+constexpr int kMostReopenings = 100;
+
+/// `not_found` if `dest` is no directory; `corrupt` for a damaged record.
+Result<Snapshot> take_snapshot(storage::FileSystem& fs, const LocalPath& dest);
+
+}  // namespace cairn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference system's core both ways, with its names and arguments: a tree of arrays as zarr v2
+// directories `<directory>/<prefix>/a/b/c`, and the index that lists them. save/save.h and
+// load/load.h are the same with everything else.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cairn/load/load.h"
+#include "cairn/save/save.h"
+
+namespace cairn {
+
+struct SerializeOptions {
+  std::string prefix = {};
+  std::function<void()> commit_callback = {};  ///< once, after the decision
+  bool write_index = true;
+};
+
+/// What is there is replaced, whatever leaves it has. Errors of save_checkpoint().
+Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
+                                         const SerializeOptions& options, Runtime& runtime);
+
+struct DeserializeOptions {
+  std::optional<Mesh> mesh = {};
+  std::optional<std::string> prefix = {};
+  const PartitionRules* partition_rules = nullptr;
+  const ShardingTree* shardings = nullptr;
+  LeafCallback callback = {};
+  std::size_t chunk_size = 0;
+};
+
+/// The tree with what load() reports of it. Errors of load().
+Result<Loaded> tree_deserialize_leaves(const std::string& directory,
+                                       const DeserializeOptions& options, Runtime& runtime);
+
+}  // namespace cairn

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our own checkpoints: the record says which prefixes there are, each manifest says the rest.
+#pragma once
+
+#include <optional>
+
+#include "cairn/layout/checkpoint.h"
+#include "cairn/layout/directory_view.h"
+
+namespace cairn {
+
+struct Snapshot;
+
+/// Nothing if there is no record of ours.
+Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runtime& runtime);
+
+/// One prefix of a record of ours, as its manifest says it is. Errors of reading the manifest.
+Result<OpenedPrefix> open_recorded(const DirectoryView& view, const Snapshot& snapshot,
+                                   const RecordPrefix& recorded, Runtime& runtime);
+
+}  // namespace cairn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A directory (or a folder in a bucket) that is being opened: where it is, and what lies in it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/base/uri.h"
+#include "cairn/runtime/runtime.h"
+#include "cairn/storage/store.h"
+
+namespace cairn {
+
+struct DirectoryView {
+  std::string path;                       ///< as the user gave it
+  std::optional<LocalPath> directory;     ///< on a file system: its path
+  std::shared_ptr<storage::Store> store;  ///< rooted at it
+  std::vector<std::string> files;         ///< names directly in it, sorted
+};
+
+/// Lists it. Errors of open_store() and list().
+Result<DirectoryView> view_directory(const Uri& uri, Runtime& runtime);
+
+}  // namespace cairn

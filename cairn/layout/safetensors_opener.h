@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// safetensors files: one, or a set with an index.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cairn/layout/checkpoint.h"
+#include "cairn/layout/directory_view.h"
+
+namespace cairn {
+
+/// Nothing if no such file lies in the directory.
+Result<std::optional<Checkpoint>> open_safetensors(const DirectoryView& view, Runtime& runtime);
+
+/// One safetensors file: with the manifest inside it, or as foreign. It is held open, so that its
+/// header and its data are of the same file although another one takes its place.
+Result<OpenedPrefix> open_safetensors_file(const std::shared_ptr<storage::Store>& store,
+                                           const std::string& name);
+
+}  // namespace cairn

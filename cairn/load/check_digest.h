@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arrays against the SHA-256 that were asked for when they were saved.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "cairn/layout/checkpoint.h"
+#include "cairn/runtime/runtime.h"
+
+namespace cairn {
+
+/// One digest of an array: of all of it, or the n-th of its pieces.
+struct DigestPlace {
+  std::size_t array = 0;  ///< in the prefix
+  std::size_t piece = 0;
+};
+/// All that there are of these arrays.
+std::vector<DigestPlace> digests_of(const OpenedPrefix& prefix,
+                                    const std::vector<std::size_t>& arrays);
+
+/// Reads the elements and compares. `corrupt` (load/sha256) with leaf and place; errors of
+/// read_boxes().
+Result<void> check_digest(const OpenedPrefix& prefix, const DigestPlace& place, Runtime& runtime);
+
+}  // namespace cairn

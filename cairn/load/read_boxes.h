@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Performs a load plan: read, check, decode, cast and scatter straight into the destinations.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cairn/layout/checkpoint.h"
+#include "cairn/load/load_plan.h"
+#include "cairn/runtime/progress.h"
+#include "cairn/runtime/runtime.h"
+#include "cairn/storage/store.h"
+
+namespace cairn {
+
+/// A wanted box and where it goes.
+struct BoxTarget {
+  WantedBox wanted;
+  Array to;  ///< the box's shape, any strides; its dtype is the stored one or one that it can be
+             ///< cast to
+};
+
+struct ReadOptions {
+  bool check = true;  ///< compare every block with its CRC, where the array has sums
+  ProgressSink progress = {};
+};
+
+/// `corrupt`: load/checksum (with chunk, block, expected and found), load/chunk-missing (the
+/// manifest says that it is there), load/chunk-length, and what decoding says; each names leaf and
+/// object. A missing chunk of an array without sums is its fill value. On an error the destinations
+/// hold anything.
+Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
+                        const ReadOptions& options, Runtime& runtime);
+
+/// Compares blocks [begin, end) of a chunk's stored bytes with the sums; `begin` is a block
+/// boundary. `corrupt` (load/checksum).
+Result<void> check_blocks(const ManifestArray& array, std::uint64_t chunk, std::uint64_t begin,
+                          ByteSpan bytes);
+
+/// One box of one array, dense. Only the blocks that it needs are read. REQUIRES: the prefix has
+/// such an array, and the box lies within its shape.
+Result<Array> load_box(const OpenedPrefix& prefix, std::size_t array, const Box& box,
+                       Runtime& runtime, bool check = true);
+
+}  // namespace cairn

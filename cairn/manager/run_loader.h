@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a run goes on: the latest checkpoint is found and loaded, by all ranks the same.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cairn/manager/checkpointer_options.h"
+#include "cairn/manager/run_branch.h"
+#include "cairn/run/mark.h"
+
+namespace cairn {
+
+/// Tells `branch` what it loads of the run; it must outlive the loader. With several ranks every
+/// rank makes the same calls; rank 0 looks for all. Threading: confined.
+class RunLoader {
+ public:
+  RunLoader(LocalPath base, std::shared_ptr<AsyncCheckpointManager> manager, RunBranch& branch)
+      : base_(std::move(base)),
+        manager_(std::move(manager)),
+        runtime_(*manager_->runtime()),
+        branch_(branch) {}
+
+  /// Nothing if there is none that is good; `corrupt` (run/no-good-checkpoint) if those that were
+  /// fallen back to are damaged too. `with_prefix`: keys as in load_pytree().
+  Result<std::optional<Loaded>> load(const LoadCheckpointOptions& options, bool with_prefix);
+
+  /// Checkpointer::load_pytree().
+  Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options);
+
+  /// After load() has found nothing: an error (run/no-good-checkpoint) if there are checkpoints
+  /// after all. What is left of a save that did not finish is none.
+  Result<void> check_for_bad_ones(const LoadCheckpointOptions& options);
+
+  Error no_checkpoint(const LoadCheckpointOptions& options) const;
+
+  /// Of the run that saved what was loaded last; empty: not known.
+  const std::string& run_id() const { return run_id_; }
+
+ private:
+  const std::string& root_of(const LoadCheckpointOptions& options) const {
+    return options.path.empty() ? base_.text() : options.path;
+  }
+  Result<std::optional<Loaded>> find_pytree(const LoadCheckpointOptions& options);
+  Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
+  std::optional<std::string> mark_in_place(const std::string& path) const;
+  void note_place(const std::string& path, const Mark& mark);
+  Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
+
+  const LocalPath base_;
+  const std::shared_ptr<AsyncCheckpointManager> manager_;
+  Runtime& runtime_;
+  RunBranch& branch_;
+  std::string run_id_;
+};
+
+}  // namespace cairn

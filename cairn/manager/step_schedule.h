@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// At which steps the ranks of a run ask each other whether to save.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+
+#include "cairn/base/clock.h"
+
+namespace cairn {
+
+/// An agreement costs every rank a message each way, so at steps that save nothing there are only
+/// as many as take a given share of the time, as far as kMost allows: where so many steps take less
+/// time than the share of one agreement, it is more. Rank 0 counts the time and plans; all ranks
+/// hear the plan with what was agreed, and keep to it. Threading: compatible.
+class StepSchedule {
+ public:
+  /// Nobody waits longer than about this, at the pace so far, for what rank 0 alone knows.
+  static constexpr std::chrono::seconds kLongest{5};
+  /// However fast they were: nobody knows the pace of the steps to come.
+  static constexpr std::int64_t kMost = 50;
+
+  /// `share`: above 0; 1 or more: at every step.
+  explicit StepSchedule(double share) : share_(share) {}
+
+  /// Do the ranks agree at this step, if nothing else makes them? At the first, at those that are
+  /// planned, and when steps go back or stand still.
+  bool is_due(std::int64_t step) const { return step >= next_ || step <= last_; }
+
+  /// On rank 0, in an agreement at `step` that began at this time: how many steps until the next.
+  /// At most twice as many as the time before, and kMost.
+  std::int64_t plan(std::int64_t step, Clock::Mono began) const;
+
+  /// On every rank: it was agreed that the next is after so many steps.
+  void agreed(std::int64_t step, std::int64_t steps);
+  /// On rank 0, when the agreement is over.
+  void took(Clock::Mono began, Clock::Mono ended);
+
+ private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
+
+  double share_;
+  std::int64_t last_ = kNever;
+  std::int64_t next_ = kNever;
+  Clock::Mono ended_ = {};
+  std::chrono::nanoseconds cost_{0};  // of the last one
+};
+
+}  // namespace cairn

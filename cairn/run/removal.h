@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a checkpoint of a run goes away: hidden at once, its bytes later, and only what is ours.
+//
+//  1. Under the locks of the run directory and of the checkpoint: decided saves in it are finished,
+//     mark, pin, record and attempts are read again.
+//  2. If everything in it is ours, or it is temporary, the directory is renamed to
+//     <base>/.cairn-trash/<id> and both directories are synced: from here on it is gone. Nobody
+//     finds half of it.
+//  3. Otherwise one decision takes mark, record and our entries out (take_out.h); the files of
+//     others stay, and so does the directory. Where others' arrays stand in the same index, nothing
+//     is touched.
+//  4. empty_trash() deletes what lies in the trash, whenever it likes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "cairn/commit/commit_guard.h"
+#include "cairn/runtime/runtime.h"
+
+namespace cairn {
+
+struct RemovalOptions {
+  /// Leave it alone if its mark does not say, under the lock, that it is temporary.
+  bool only_if_temporary = false;
+  /// What others put into the checkpoint goes with it, arrays included, as it does if its mark says
+  /// that it is temporary. Otherwise their files stay, and the directory with them. It must have a
+  /// record of ours either way, unless the caller knows that it is one of the run.
+  bool with_other_files = false;
+  bool known = false;
+  CommitGuard guard = {};  ///< of the run; taken before the locks
+};
+
+enum class Removal : std::uint8_t {
+  kRemoved,       ///< it is in the trash
+  kOthersStay,    ///< ours is gone, deleted; the directory and what others put into it stay
+  kNotTemporary,  ///< only_if_temporary, and it is permanent or has no mark
+  kNotThere,
+};
+
+/// `path` is a direct child of the run directory `base`. `invalid_argument` (removal/outside),
+/// `failed_precondition`: removal/symlink, removal/foreign (nothing of ours, or others' arrays
+/// too), removal/pinned (with the reason), removal/busy (with the host and process that save into
+/// it); the guard's error. An error means that it can still be found, or that it is gone.
+Result<Removal> remove_checkpoint(const std::string& base, const std::string& path,
+                                  const RemovalOptions& options, Runtime& runtime);
+
+/// Deletes what removals left in the trash of the run directory; takes its lock for a moment only.
+/// Returns how many were deleted. Fine if there is none.
+Result<std::uint64_t> empty_trash(const std::string& base, Runtime& runtime);
+
+}  // namespace cairn

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run as somebody sees it who looks from outside: who owns it, what is saved, which saves are on
+// their way and how far each rank of them is. Takes no lock and needs no right to write.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cairn/commit/seen_attempts.h"
+#include "cairn/run/discovery.h"
+#include "cairn/run/ownership.h"
+#include "cairn/runtime/runtime.h"
+
+namespace cairn {
+
+/// A save in flight, or what is left of one.
+struct SaveStatus {
+  std::string path;  ///< of the checkpoint that it saves
+  SeenAttempt attempt;
+  /// Of all its ranks, since the look before; nothing at the first.
+  std::optional<double> bytes_per_second = {};
+
+  /// Of all ranks that have said it.
+  std::uint64_t done() const;
+  std::uint64_t total() const;
+  /// Its writer lives, or it is decided and being put in place.
+  bool in_flight() const;
+};
+
+struct RunStatus {
+  std::string path;
+  Clock::Wall time;  ///< of the look
+  std::optional<SeenOwner> owner = {};
+  std::optional<RunEntry> latest = {};      ///< that find_latest_checkpoint() would give
+  std::uint64_t checkpoints = 0;            ///< with a mark, damaged ones included
+  std::vector<SaveStatus> saves = {};       ///< in the run directory and its direct children
+  std::uint64_t leftovers = 0;              ///< attempts of the dead, abandoned ones, and trash
+  std::optional<std::string> request = {};  ///< the reason of a save that is asked for
+  std::optional<std::uint64_t> bytes = {};  ///< of all files in the run directory
+  std::optional<std::uint64_t> free_bytes = {};  ///< on its disk, to this user
+  std::optional<std::uint64_t> disk_bytes = {};  ///< of the disk
+};
+
+/// Looks again and again; what did not change is neither counted nor checked again. Threading:
+/// confined. The runtime must outlive it.
+class RunWatch {
+ public:
+  RunWatch(std::string base, Runtime& runtime);
+
+  enum class Bytes : std::uint8_t { kCount, kLeaveOut };
+  /// Counting the bytes visits every file, at first. What cannot be read (being written, being
+  /// removed, not permitted) is left out. `not_found` if there is no such directory. In the process
+  /// that saves it first waits for its own saves, as list_run() does: that one has a SaveHandle.
+  Result<RunStatus> look(Bytes bytes = Bytes::kCount);
+
+ private:
+  /// What was found out about a directory; good while that is the same.
+  struct Known {
+    std::uint64_t inode = 0;
+    std::int64_t modified_ns = 0;
+    std::optional<bool> good = {};
+    std::optional<std::uint64_t> bytes = {};
+  };
+  struct Before {
+    std::uint64_t done = 0;
+    Clock::Mono time = {};
+  };
+
+  Known& known(const std::string& path);
+  bool is_good(const RunEntry& entry);
+  void add_saves(const LocalPath& path, RunStatus& status) const;
+  void add_rates(RunStatus& status);
+  std::optional<std::uint64_t> count_bytes(const RunStatus& status);
+
+  const std::string base_;
+  Runtime& runtime_;
+  std::map<std::string, Known> known_;    // by path
+  std::map<std::string, Before> before_;  // by attempt
+};
+
+/// One look.
+Result<RunStatus> look_at_run(const std::string& base, Runtime& runtime);
+
+}  // namespace cairn

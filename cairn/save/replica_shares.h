@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who writes what of boxes that several ranks hold: equal shares by bytes, found by each rank
+// alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "cairn/sharding/sharding.h"
+
+namespace cairn {
+
+/// Which of `ranks` equal stretches of a row of `total` bytes a piece belongs to that lies behind
+/// `passed` bytes of it: the one that its middle is in.
+std::uint64_t stretch_of(std::uint64_t passed, std::uint64_t bytes, std::uint64_t total,
+                         std::uint64_t ranks);
+
+/// The bytes that one set of ranks holds in common are, over all leaves, one long row; each rank of
+/// the set takes an equal stretch of it. A rank looks at its own sets only, so that the work does
+/// not grow with the number of ranks. Threading: compatible.
+class ReplicaShares {
+ public:
+  explicit ReplicaShares(int rank) : rank_(rank) {}
+
+  /// First, for every box that this rank holds.
+  void count(const Ranks& holders, std::uint64_t bytes);
+  /// Then, for the same boxes in the same order and piece by piece: does this rank write the piece?
+  bool takes(const Ranks& holders, std::uint64_t bytes);
+
+ private:
+  struct Row {
+    std::uint64_t total = 0;
+    std::uint64_t passed = 0;
+    std::uint64_t ranks = 1;
+    std::uint64_t mine = 0;  // which of the ranks this one is
+  };
+  Row& row_of(const Ranks& holders);
+
+  const int rank_;
+  std::unordered_map<const std::vector<int>*, std::size_t> by_address_;
+  std::map<std::vector<int>, std::size_t> by_content_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace cairn
