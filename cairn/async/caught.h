@@ -13,13 +13,15 @@ namespace cairn {
 /// REQUIRES: called in a handler.
 Error caught_error();
 
-/// At the start of each thread: makes what the first exception on it needs while there is memory
-/// for that. The runtime of C++ aborts where it cannot.
+/// Makes what the first exception of this thread needs, while there is memory for that: without it
+/// the C++ runtime ends the program. Called where threads begin and where work does; costs nothing
+/// from the second call on.
 void prepare_for_exceptions();
 
 /// What `work` returns, which is a Result; an exception of it is an error.
 template <typename Work>
 std::invoke_result_t<Work> without_exceptions(Work&& work) {
+  prepare_for_exceptions();
   try {
     return work();
   } catch (...) {

@@ -140,6 +140,7 @@ std::unique_ptr<Executor> make_thread_pool(std::size_t threads) {
 std::unique_ptr<Executor> make_inline_executor() { return std::make_unique<InlineExecutor>(); }
 
 Result<void> for_each_index(Executor& executor, std::size_t count, const IndexWork& work) {
+  prepare_for_exceptions();
   if (count == 0) return {};
   const auto queue = std::make_shared<IndexQueue>(count);
   const std::size_t helpers = std::min(executor.width(), count) - 1;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/async/caught.h"
 #include "cairn/base/bytes.h"
 #include "cairn/base/human.h"
 #include "cairn/storage/local/posix.h"
@@ -113,7 +114,9 @@ Runtime::Runtime(RuntimeOptions options)
       staging_(options.staging_bytes != 0 ? options.staging_bytes : estimate_available_memory(),
                *clock_),
       staging_idle_(options.staging_idle),
-      log_(std::move(options.log)) {}
+      log_(std::move(options.log)) {
+  prepare_for_exceptions();
+}
 
 std::unique_ptr<Runtime> Runtime::on_one_thread() const {
   return std::make_unique<Runtime>(RuntimeOptions{.threads = 1,

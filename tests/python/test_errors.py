@@ -144,3 +144,23 @@ def test_no_memory_for_a_load(tmp_path):
     file = tmp_path / "many.safetensors"
     file.write_bytes(len(header).to_bytes(8, "little") + header)
     assert run_apart(LOADS_WITH_LITTLE, file, 300) == "base/out-of-memory"
+
+
+@pytest.mark.parametrize("mebibytes", [40, 80, 120, 160])
+def test_a_save_without_memory_is_an_error(tmp_path, mebibytes):
+    """The first exception of a thread needs memory itself."""
+    program = f"""if True:
+        import resource
+        import cairn
+        import numpy as np
+        leaves = {{f"leaf{{i}}": np.zeros(1, "f4") for i in range(50_000)}}
+        cairn.save({{"w": np.zeros(1)}}, {str(tmp_path / "first")!r})
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + {mebibytes << 20},) * 2)
+        try:
+            cairn.save(leaves, {str(tmp_path / "c")!r}, layout="safetensors")
+        except cairn.ResourceError as error:
+            print(error.reason)"""
+    done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True)
+    assert done.returncode == 0, done
+    assert done.stdout.strip() in ("", "base/out-of-memory", "fs/no-memory"), done
