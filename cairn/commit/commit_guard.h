@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a save needs beside its destination's lock: the say of whoever owns the run.
+// What a save needs beside its destination's lock: permission from the run's owner.
 #pragma once
 
 #include <functional>

@@ -18,8 +18,8 @@ std::optional<std::size_t> OpenedPrefix::find(const KeyPath& path) const {
 
 namespace {
 
-// One safetensors file of another system holds one tree, whatever it is asked for as. Where an
-// index lists no prefixes, or there is none, paths begin with them.
+// One safetensors file of another system holds one tree, which matches any requested prefix. Where
+// an index lists no prefixes, or there is none, paths begin with them.
 bool may_be_called(const OpenedPrefix& only, const std::string& name) {
   if (!only.foreign) return false;
   if (only.any_name || only.manifest.layout == kSafetensorsLayout) return true;

@@ -19,7 +19,7 @@ namespace cairn {
 /// One tree of an opened checkpoint. Threading: compatible.
 struct OpenedPrefix {
   std::string name;       ///< "" for a tree without a prefix
-  bool any_name = false;  ///< it is the only one, whatever it is asked for as
+  bool any_name = false;  ///< matches any requested prefix
   /// A checkpoint of another system has no structure (null) and no sums; the rest is filled in from
   /// its own metadata.
   Manifest manifest;
@@ -68,7 +68,7 @@ constexpr const char* kReplaced = "checkpoint/replaced";
 /// All prefixes, or the one that is named. Errors of Checkpoint::prefix().
 Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,
                                                          const std::optional<std::string>& name);
-/// Is the leaf one of `keys`, or below one? All are where there are none.
+/// Is the leaf one of `keys`, or below one? With no keys, every leaf matches.
 bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys);
 
 }  // namespace cairn

@@ -20,8 +20,8 @@ namespace cairn {
 /// returns stands in the tree instead.
 using LeafCallback = std::function<Result<Leaf>(const KeyPath& path, const ShardedArray& array)>;
 
-/// Who is to hold which box, of each array in the order of the manifest; nothing: as the rest of
-/// the options says.
+/// Who is to hold which box, of each array in the order of the manifest; nullopt: the other options
+/// decide.
 using ShardingChooser =
     std::function<Result<std::vector<std::optional<Sharding>>>(const OpenedPrefix& prefix)>;
 
@@ -69,8 +69,7 @@ struct LoadOptions {
   /// With several ranks: longest time until all of them are done.
   std::chrono::nanoseconds timeout = std::chrono::hours(2);
   LeafCallback callback = {};
-  /// Arrays that are read at a time; the next batch begins when the last has landed, and progress
-  /// counts each by itself. 0: all at once.
+  /// Batch size, in arrays; progress counts each batch by itself. 0: all in one batch.
   std::size_t chunk_size = 0;
   bool use_async = true;     ///< false: one reader, on the calling thread
   bool validate = false;     ///< SHA-256 of whatever has one (`corrupt`, load/sha256)

@@ -10,10 +10,10 @@
 
 namespace cairn {
 
-/// An agreement costs every rank a message each way, so at steps that save nothing there are only
-/// as many as take a given share of the time, as far as kMost allows: where so many steps take less
-/// time than the share of one agreement, it is more. Rank 0 counts the time and plans; all ranks
-/// hear the plan with what was agreed, and keep to it. Threading: compatible.
+/// An agreement costs every rank a message each way. At steps that save nothing, agreeing costs
+/// about a given share of wall time, and happens at least every kMost steps, even if that costs
+/// more. Rank 0 measures and plans; all ranks get the plan with each agreement and keep to it.
+/// Threading: compatible.
 class StepSchedule {
  public:
   /// Nobody waits longer than about this, at the pace so far, for what rank 0 alone knows.

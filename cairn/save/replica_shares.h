@@ -12,8 +12,8 @@
 
 namespace cairn {
 
-/// Which of `ranks` equal stretches of a row of `total` bytes a piece belongs to that lies behind
-/// `passed` bytes of it: the one that its middle is in.
+/// `total` bytes are divided into `ranks` equal intervals. The index of the interval that contains
+/// the midpoint of a piece of `bytes` at offset `passed`.
 std::uint64_t stretch_of(std::uint64_t passed, std::uint64_t bytes, std::uint64_t total,
                          std::uint64_t ranks);
 

@@ -29,8 +29,8 @@ struct SaveOptions {
   std::optional<format::CodecSpec> codec = {};
   /// Cast floats to this type, rounded to nearest even; nothing: bit for bit.
   std::optional<DType> float_dtype = {};
-  /// Store a SHA-256 of each array beside the checksums that are always there; with several ranks,
-  /// of those that rank 0 holds whole.
+  /// Store a SHA-256 of each array beside the checksums that are always there. With several ranks,
+  /// an array that no rank holds whole gets one for each of its pieces.
   bool enable_validation = false;
   /// With several chunks, a digest of each, taken as it is written, instead of one that takes a
   /// pass over memory which may change after it. save_async() sets it, so that nobody waits for a
@@ -60,8 +60,8 @@ struct SaveOptions {
   SpecTree wishes = {};
   /// Text of the mark `metadata.json`; nothing: none is written and one that is there stays.
   std::optional<std::string> mark = {};
-  /// With several ranks: longest time from when all have come to the decision, and before that for
-  /// the last to come. Whoever is late then fails the save on all of them, by name.
+  /// With several ranks, limits two waits: for all ranks to arrive, then for the decision. A rank
+  /// that is late fails the save on all of them; the error names it.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
   /// Why this rank has nothing to save after all: the save fails with it, on all ranks.
   std::optional<Error> refusal = {};

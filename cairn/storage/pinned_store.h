@@ -9,7 +9,7 @@
 
 namespace cairn::storage {
 
-/// So many objects are held open by one pinned store.
+/// Maximum number of objects that one pinned store holds open.
 constexpr std::size_t kMostHeldObjects = 128;
 
 /// The first open() of a key holds the object: later ones read the same one, also after another was
