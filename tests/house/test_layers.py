@@ -98,7 +98,7 @@ def test_files_may_not_include_one_another(check):
     assert [breach.split(":")[0] for breach in breaches] == [
         "cairn/low/a.cc", "cairn/low/b.cc", "cairn/low/c.h"]
     for breach in breaches:
-        assert "(files: cairn/low/a, cairn/low/b, cairn/low/c)" in breach
+        assert "(files: cairn/low/a -> cairn/low/b -> cairn/low/c -> cairn/low/a)" in breach
 
 
 @pytest.mark.parametrize("declared, defined", [
