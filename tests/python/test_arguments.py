@@ -51,6 +51,8 @@ CALLS = {
                    "shard_size is a number of bytes or None, not '5GB' (str)"),
     "chunk_bytes": (lambda path: cairn.save(TREE, path, chunk_bytes=-1),
                     "chunk_bytes is a number of bytes or None, not -1 (int)"),
+    "max_bytes": (lambda path: RetentionRules(max_bytes=-1),
+                  "max_bytes is a number of bytes or None, not -1 (int)"),
     "too large": (lambda path: cairn.save(TREE, path, step=1 << 63),
                   "step is a whole number or None, not 9223372036854775808 (int)"),
     "stop_timeout": (lambda path: Checkpointer(path, None, [], stop_timeout=60),
