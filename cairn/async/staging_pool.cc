@@ -57,10 +57,12 @@ class StagingPool::State : public std::enable_shared_from_this<State> {
   }
 
   void release_idle(std::chrono::nanoseconds idle) {
-    MutexLock lock(mutex_);
-    if (in_use_ > 0 || clock_.monotonic() - idle_since_ < idle) return;
-    kept_.clear();
-    allocated_ = 0;
+    {
+      MutexLock lock(mutex_);
+      if (in_use_ > 0 || kept_.empty() || clock_.monotonic() - idle_since_ < idle) return;
+      kept_.clear();
+      allocated_ = 0;
+    }
     malloc_trim(0);  // or the C library would keep it
   }
 

@@ -17,6 +17,7 @@ namespace cairn {
 /// copy is destroyed, also after the pool. Threading: safe.
 class StagingPool {
  public:
+  /// `clock` must outlive the pool and every buffer.
   StagingPool(std::uint64_t limit, const Clock& clock);
 
   /// A buffer of `bytes`, uninitialised; nothing if it must be waited for. `resource_exhausted`:

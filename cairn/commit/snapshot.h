@@ -3,11 +3,9 @@
 // not finished.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cairn/base/uri.h"
@@ -24,8 +22,8 @@ struct Snapshot {
   /// relative to the destination: its own name, or below a decided attempt whose moves are not
   /// finished.
   std::string locate(const std::string& name) const;
-  std::optional<std::string>
-      mark;  ///< text of metadata.json, in place or staged in a decided attempt
+  /// Text of metadata.json, in place or staged in a decided attempt.
+  std::optional<std::string> mark;
   std::vector<AttemptView> attempts;  ///< without abandoned ones
   /// An undecided attempt of a dead writer lies inside that began before this mark was there.
   bool torn = false;

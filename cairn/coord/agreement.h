@@ -30,7 +30,8 @@ Result<void> agree(const Ranks& ranks, const Result<void>& mine, std::string_vie
 Result<std::vector<std::string>> gather_texts(const Ranks& ranks, const std::string& mine,
                                               std::string_view phase);
 
-/// What rank 0 says, a text or an error, on every rank; what the others say is not looked at. One
+/// What rank 0 says, a text or an error, on every rank; what the others say is not looked at. Rank
+/// 0 gets its own error back as it is, the others as told_error.h says, with "rank 0". One
 /// broadcast. `internal` (coord/bad-text).
 Result<std::string> hear_rank_0(const Ranks& ranks, const Result<std::string>& said,
                                 std::string_view phase);

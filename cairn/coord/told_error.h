@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error as one process tells it to others in a file.
+// An error as one process tells it to others, in a file or a message.
 #pragma once
 
 #include <optional>

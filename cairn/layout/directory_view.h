@@ -14,7 +14,7 @@
 namespace cairn {
 
 struct DirectoryView {
-  std::string path;                       ///< as the user gave it
+  std::string path;                       ///< Uri::to_string()
   std::optional<LocalPath> directory;     ///< on a file system: its path
   std::shared_ptr<storage::Store> store;  ///< rooted at it
   std::vector<std::string> files;         ///< names directly in it, sorted

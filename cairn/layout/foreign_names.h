@@ -9,9 +9,8 @@
 
 namespace cairn {
 
-/// Their key paths: split at '.', and decoded if all of them are as
-/// KeyPath::text() says them. If a leaf then stood where another has children, each name is one
-/// part.
+/// Key paths of the names: split at '.'; decoded, if every name is one that KeyPath::text() gives.
+/// If a leaf would then stand where another has children, each name is one part.
 std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names);
 
 }  // namespace cairn

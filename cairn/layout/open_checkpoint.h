@@ -18,11 +18,11 @@ namespace cairn {
 constexpr std::uint64_t kMaxUnlistedChunks = std::uint64_t{1} << 23;
 
 /// Opens a checkpoint directory (ours, the reference system's, bare zarr v2 arrays), one array
-/// directory, a
-/// `.safetensors` file, its index, or a folder with parts. Reads metadata only; follows symbolic
-/// links; takes no lock and needs no write permission. `not_found` (checkpoint/not-found),
-/// `failed_precondition` (checkpoint/not-a-checkpoint, with what was looked for), `corrupt` and
-/// `unimplemented` as the parsers say. A commit that goes on meanwhile is waited out.
+/// directory, a `.safetensors` file, its index, or a folder with parts. Reads metadata only;
+/// follows symbolic links; takes no lock and needs no write permission. `not_found`
+/// (checkpoint/not-found), `failed_precondition` (checkpoint/not-a-checkpoint, with what was looked
+/// for), `corrupt` and `unimplemented` as the parsers say. A commit that goes on meanwhile is
+/// waited out.
 Result<Checkpoint> open_checkpoint(const std::string& path, Runtime& runtime);
 
 /// `unavailable` (kReplaced) if it was saved again or removed since it was opened. Checkpoints of

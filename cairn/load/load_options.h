@@ -56,9 +56,9 @@ struct LoadOptions {
   /// as the reference system does it. false: values that are stored take their place.
   bool keep_values = false;
   /// With `like`: a missing leaf or another shape is an error that lists every one; but values of
-  /// `like` stay where another system stored arrays alone. Otherwise arrays
-  /// of equal size are reshaped, and where that cannot be the leaf of `like` stays. The report and
-  /// the log say which leaves stay.
+  /// `like` stay where another system stored arrays alone. false: arrays of equal size are
+  /// reshaped, and where that is not possible the leaf of `like` stays. The report and the log say
+  /// which.
   bool strict_shapes = true;
   /// With `like`: arrays get its types. Floats are cast; what no cast leads to is listed with the
   /// shapes that differ, as strict_shapes says.

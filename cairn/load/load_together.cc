@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t kSmallArray = 64 * kKiB;
 /// In messages of at most this size.
 constexpr std::uint64_t kMessageBytes = 4 * kMiB;
+constexpr const char* kNotOpened = "error";
 
 class JointLoad {
  public:
@@ -33,7 +34,8 @@ class JointLoad {
     for (int reopened = 0;; ++reopened) {
       auto opened = open_checkpoint(path_, runtime_);
       CAIRN_TRY_ASSIGN(const std::string state, broadcast(state_of(opened), "load: open"));
-      const bool same = state == state_of(opened);
+      // If rank 0 could not open it, its error is everybody's.
+      const bool same = state == kNotOpened || state == state_of(opened);
       CAIRN_TRY_ASSIGN(bool again, agree(opened ? Said{.again = !same} : said(opened)));
       if (!again) {
         shared_ = false;
@@ -69,7 +71,7 @@ class JointLoad {
 
   // By which ranks know that they opened the same thing.
   static std::string state_of(const Result<Checkpoint>& checkpoint) {
-    if (!checkpoint) return "error";
+    if (!checkpoint) return kNotOpened;
     Sha256 sha;
     sha.update(as_bytes(checkpoint->version));
     for (const OpenedPrefix& prefix : checkpoint->prefixes) {

@@ -11,6 +11,7 @@
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
+#include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
 #include "cairn/testing/sharded_leaves.h"
@@ -188,6 +189,25 @@ TEST(Ranks, AnErrorOfOneIsEverybodys) {
     EXPECT_NE(loaded.error().to_string().find("rank 3"), std::string::npos);
     EXPECT_NE(loaded.error().to_string().find("leaf w"), std::string::npos);
   });
+}
+
+TEST(Ranks, OneThatCannotOpenTheCheckpointIsNamed) {
+  testing::TempDir dir;
+  Runtime alone;
+  must(save_tree(Tree::dict({{"step", Value(Integer(1))}}), dir / "c", {}, alone));
+  for (const int culprit : {0, 1}) {
+    testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+      testing::LossyFileSystem empty;
+      Runtime runtime({.threads = 1,
+                       .file_system = coordinator.rank() == culprit ? &empty : nullptr,
+                       .coordinator = &coordinator});
+      const auto loaded = load(dir / "c", {}, runtime);
+      ASSERT_FALSE(loaded);
+      EXPECT_EQ(loaded.error().code(), Code::kNotFound) << loaded.error().to_string();
+      EXPECT_NE(loaded.error().to_string().find("rank " + std::to_string(culprit)),
+                std::string::npos);
+    });
+  }
 }
 
 TEST(Ranks, LongRunsOfATensorAreWrittenInPlace) {

@@ -32,14 +32,14 @@ struct ReadOptions {
 Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
                         const ReadOptions& options, Runtime& runtime);
 
-/// Compares blocks [begin, end) of a chunk's stored bytes with the sums; `begin` is a block
-/// boundary. `corrupt` (load/checksum).
+/// Compares `bytes`, a chunk's stored bytes from `begin` on, with the sums of their blocks; `begin`
+/// is a block boundary. REQUIRES: the array has sums. `corrupt` (load/checksum).
 Result<void> check_blocks(const ManifestArray& array, std::uint64_t chunk, std::uint64_t begin,
                           ByteSpan bytes);
 
 /// One box of one array, dense. Only the blocks that it needs are read. REQUIRES: the prefix has
 /// such an array, and the box lies within its shape.
-Result<Array> load_box(const OpenedPrefix& prefix, std::size_t array, const Box& box,
+Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
                        Runtime& runtime, bool check = true);
 
 }  // namespace cairn

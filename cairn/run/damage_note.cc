@@ -2,6 +2,7 @@
 #include "cairn/run/damage_note.h"
 
 #include "cairn/base/json.h"
+#include "cairn/commit/attempts.h"
 #include "cairn/commit/directory.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/locked_checkpoint.h"
@@ -20,6 +21,8 @@ Result<void> note_damage(const std::string& path, const std::string& why, Runtim
   CAIRN_TRY_ASSIGN(const Directory dest,
                    Directory::open(runtime.file_system(), local, /*create=*/false));
   CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
+  // Moves that are not finished would make it another version when they are.
+  CAIRN_TRY(finish_all_decided(dest));
   CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(runtime.file_system(), local));
   if (!now.record) return {};
   const Json note(

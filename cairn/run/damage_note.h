@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load found wrong with a checkpoint of a run, kept in it as `.cairn-damage`: sums are not
-// checked again each time that the run is listed. Retention of any process then counts it as no
-// good one. A later save into the checkpoint makes the note void.
+// What a load found wrong with a checkpoint of a run, kept in it as `.cairn-damage`, so that a
+// listing need not check the sums again. Retention, in any process, then does not count the
+// checkpoint as a good one. A later save into the checkpoint makes the note void.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ struct RunEntry {
   bool marked = false;  ///< has a mark: a run's checkpoint, which discovery may take
   bool torn = false;    ///< an unfinished save lies in it
   bool busy = false;    ///< a writer that lives saves into it
-  bool ours = false;    ///< has a record of ours: nothing without one is ever removed
+  bool ours = false;    ///< has a record of ours: rules remove nothing without one
   bool pinned = false;
   bool link = false;  ///< a symbolic link in the run directory
   /// What its mark says of its place in the run; place() says whether that counts here.
@@ -46,8 +46,8 @@ struct RunEntry {
   const Lineage* place() const {
     return lineage && lineage->name == name && !link ? &*lineage : nullptr;
   }
-  /// A job saved it as one of its run, under the name that it has: only such are ever removed, and
-  /// rules count only such.
+  /// A job saved it as one of its run, under the name that it has: rules remove only such,
+  /// and count only such.
   bool is_of_run() const { return ours && place() != nullptr; }
 };
 

@@ -147,7 +147,7 @@ class Planner {
   void keep_abandoned(std::int64_t most, const std::vector<std::uint64_t>& numbers) {
     for (Verdict* verdict : open_ones()) {
       const RunEntry& run = verdict->entry.run;
-      if (!run.abandoned || run.is_temporary) continue;
+      if (!run.abandoned) continue;
       const auto since = std::ranges::count_if(
           numbers, [&](std::uint64_t number) { return number > run.place()->number; });
       if (since < most) {

@@ -8,9 +8,8 @@
 //     name; those without a mark; links, and the run directory itself.
 //  2. A temporary one that is not the latest good one of the run has been replaced, and goes.
 //  3. Of the others, one stays if any keep rule wants it. Without a keep rule, all stay. Rules
-//  count
-//     good ones of the run alone. keep_last_n counts the run's branch; abandoned ones (discovery.h)
-//     stay until that branch has saved as many since.
+//     count good ones of the run alone. keep_last_n counts the run's branch; abandoned ones
+//     (discovery.h) stay until that branch has saved as many since.
 //  4. While more bytes than `max_bytes` are left, or less space than `min_free_bytes` is free, more
 //     go: first those that best_k does not want, abandoned ones before others, oldest first; then
 //     those that it wants, worst first.

@@ -84,7 +84,7 @@ std::uint64_t estimate_available_memory();
 std::uint64_t largest_possible_memory();
 /// `resource_exhausted` (load/no-memory) if `what` needs more than that; `advice` ends the
 /// sentence. Memory is taken page by page as it is written, so without this check a process that
-/// asks for too much would get far before the system kills it. Free for less than 256 MiB.
+/// asks for too much would get far before the system kills it. Below 256 MiB nothing is looked up.
 Result<void> check_possible_memory(std::uint64_t bytes, std::string_view what,
                                    std::string_view advice = "");
 

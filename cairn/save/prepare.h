@@ -33,9 +33,9 @@ Result<PlanOptions> plan_options(const SaveOptions& options);
 Manifest manifest_head(const std::string& prefix, Json structure, const SaveOptions& options,
                        Runtime& runtime);
 
-/// The trees of a save into `path`, by one of however many ranks. Errors of the above, of
-/// flatten(), plan_arrays() and structure_to_json(), with the prefix; `invalid_argument`
-/// (save/one-process).
+/// The trees of a save into `path`, by one of however many ranks. SaveOptions::refusal comes first.
+/// Errors of the above, of flatten(), plan_arrays() and structure_to_json(), with the prefix;
+/// `invalid_argument` (save/one-process).
 Result<std::vector<PreparedTree>> prepare_trees(const std::vector<NamedTree>& trees,
                                                 const std::string& path, const SaveOptions& options,
                                                 Runtime& runtime);

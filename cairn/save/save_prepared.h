@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Performs a save of which everything is planned: from memory (save.h) or from another checkpoint
-// (convert.h).
+// (inspect/convert.h).
 #pragma once
 
 #include <functional>
@@ -62,7 +62,7 @@ class SaveSteps {
  public:
   virtual ~SaveSteps() = default;
   /// In the caller's thread: agrees with the other ranks and finds out what is to be written. What
-  /// it changes on disk is that the destination is there.
+  /// it changes on disk: the destination is there; with several ranks the attempt is, too.
   virtual Result<void> begin() = 0;
   /// REQUIRES: begin() was fine; so for complete().
   virtual const Writers& writers() const = 0;

@@ -2,8 +2,7 @@
 // A tree without its arrays, as JSON: container kinds, key types, class names, and the values of
 // leaves that are not arrays. Never a pickle. docs/format/structure.md has the grammar:
 //
-//   node := "array"                         an array leaf; arrays are numbered in the order of
-//   flatten()
+//   node := "array"                         an array leaf; numbered in flatten()'s order
 //         | null                            the None container
 //         | {"value": typed value}          see value.h
 //         | {"dict": [[key, node], ...]}    key: text or integer; sorted

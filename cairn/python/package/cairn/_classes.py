@@ -2,15 +2,16 @@
 """Containers of other people's classes, made from what a checkpoint says of them.
 
 A class is only taken from a module that is imported already or belongs to a known package that is
-installed (never from the current directory, which may hold files of strangers), and only
-if it is a named tuple, a dataclass, an ordered or default dict or a node of JAX's registry. Nothing
-else is ever made.
+installed (never from the current directory, which may hold files of strangers), and only if it is
+a named tuple, a dataclass, an ordered or default dict or a node of JAX's registry. Nothing else is
+ever made.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
+import inspect
 import os
 import sys
 import threading
@@ -35,9 +36,12 @@ def find_class(name: str) -> type | None:
     module = sys.modules.get(module_name)
     if module is None and module_name.partition(".")[0] in KNOWN_PACKAGES:
         module = _import_installed(module_name)
+    if module is None:
+        return None
     found: Any = module
     for part in qualname.split("."):
-        found = getattr(found, part, None)
+        # A module's own __getattr__ would import whatever it likes.
+        found = inspect.getattr_static(found, part, None)
         if not isinstance(found, type):
             return None
     return found if found in KNOWN_DICTS or is_named_tuple(found) or is_plain_dataclass(found) or \
@@ -50,13 +54,13 @@ _path_lock = threading.Lock()
 def _import_installed(name: str) -> Any:
     """The module, if it and all that it imports are found elsewhere than in the current directory;
     None if not, or if it cannot be imported."""
-    here = os.path.realpath(os.getcwd())
     with _path_lock:
         before = sys.path
-        sys.path = [place for place in before if os.path.realpath(place or here) != here]
         try:
+            here = os.path.realpath(os.getcwd())
+            sys.path = [place for place in before if os.path.realpath(place or here) != here]
             return importlib.import_module(name)
-        except Exception:  # whatever the module does when it is imported
+        except Exception:  # there is no such directory; whatever the module does when imported
             return None
         finally:
             sys.path = before
