@@ -12,8 +12,8 @@
 
 #include <malloc.h>
 
-#include "cairn/commit/attempt_rank.h"
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
+#include "cairn/commit/posix/file_rank_board.h"
 #include "cairn/load/load_plan.h"
 #include "cairn/load/load_target.h"
 #include "cairn/manifest/manifest_json.h"
@@ -224,16 +224,13 @@ int meet(int ranks) {
   cairn::Clock& clock = cairn::system_clock();
   const auto never = cairn::Deadline::never();
   auto attempt =
-      must(cairn::Attempt::begin(*file_systems[0], clock, must(cairn::LocalPath::parse(dest)),
-                                 {.prefixes = {}, .ranks = ranks}));
+      must(cairn::begin_attempt(*file_systems[0], clock, must(cairn::LocalPath::parse(dest)),
+                                {.prefixes = {}, .ranks = ranks}));
   std::vector<std::unique_ptr<cairn::AttemptRank>> all;
   for (int rank = 0; rank < ranks; ++rank) {
-    all.push_back(
-        must(cairn::AttemptRank::join(*file_systems[static_cast<std::size_t>(rank)], clock,
-                                      {.dest = must(cairn::LocalPath::parse(dest)),
-                                       .attempt = attempt->id(),
-                                       .rank = rank,
-                                       .ranks = ranks})));
+    all.push_back(must(cairn::join_attempt(
+        *file_systems[static_cast<std::size_t>(rank)], clock, must(cairn::LocalPath::parse(dest)),
+        {.attempt = attempt->id(), .rank = rank, .ranks = ranks})));
   }
   for (int rank = 0; rank < ranks; ++rank) {
     auto& me = *all[static_cast<std::size_t>(rank)];

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cairn/commit/attempt_files.h"
+#include "cairn/commit/posix/attempt_files.h"
 #include "cairn/commit/rank_report.h"
 #include "cairn/manifest/eformer_index.h"
 #include "cairn/manifest/manifest_json.h"

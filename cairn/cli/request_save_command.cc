@@ -8,7 +8,7 @@
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 #include "cairn/cli/terminal.h"
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/posix/take_snapshot.h"
 #include "cairn/run/run_status.h"
 #include "cairn/run/save_request.h"
 

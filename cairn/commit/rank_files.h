@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "cairn/commit/rank_board.h"
+
 namespace cairn {
 
 constexpr std::string_view kRanksDirectory = "ranks";
@@ -36,6 +38,17 @@ inline std::optional<int> rank_in(std::string_view name, std::string_view ending
   int rank = -1;
   const auto [at, problem] = std::from_chars(name.data(), end, rank);
   return at == end && problem == std::errc() && rank >= 0 ? std::optional(rank) : std::nullopt;
+}
+
+/// The report that a file `<rank>.<stage>.json` is; nothing for another name.
+inline std::optional<PostedReport> report_in(std::string_view name) {
+  constexpr std::string_view kEnding = ".json";
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos || name.size() < dot + 1 + kEnding.size()) return std::nullopt;
+  const auto rank = rank_in(name, name.substr(dot));
+  if (!rank || !name.ends_with(kEnding)) return std::nullopt;
+  const std::string_view stage = name.substr(dot + 1, name.size() - dot - 1 - kEnding.size());
+  return PostedReport{*rank, std::string(stage)};
 }
 
 }  // namespace cairn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attempts in a destination and what each rank of them does, as anybody sees them who may read
-// the directory. Takes no lock.
+// The attempts in a destination and what each rank of them does, for anybody who may
+// read the destination.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "cairn/commit/snapshot.h"
-#include "cairn/storage/local/file_system.h"
+#include "cairn/commit/attempt_view.h"
 
 namespace cairn {
 
@@ -36,9 +35,5 @@ struct SeenAttempt {
   std::vector<SeenRank> ranks = {};
   std::string failure = {};  ///< why it was abandoned; empty: it was not, or nobody said
 };
-
-/// What is not there, or half written, counts as not come yet. `not_found` if `dest` is no
-/// directory.
-Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs, const LocalPath& dest);
 
 }  // namespace cairn

@@ -3,15 +3,14 @@
 // not finished.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "cairn/base/uri.h"
 #include "cairn/commit/attempt_view.h"
 #include "cairn/manifest/record.h"
-#include "cairn/storage/local/file_system.h"
 
 namespace cairn {
 
@@ -34,10 +33,10 @@ struct Snapshot {
   std::string version() const;
 };
 
+/// Longest mark that is written and read.
+constexpr std::size_t kMaxMarkBytes = std::size_t{64} << 20;
+
 /// How often a reader starts again at most; each time somebody must have committed meanwhile.
 constexpr int kMostReopenings = 100;
-
-/// `not_found` if `dest` is no directory; `corrupt` for a damaged record.
-Result<Snapshot> take_snapshot(storage::FileSystem& fs, const LocalPath& dest);
 
 }  // namespace cairn

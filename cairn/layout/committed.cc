@@ -14,7 +14,6 @@
 #include "cairn/layout/foreign.h"
 #include "cairn/manifest/manifest_json.h"
 #include "cairn/manifest/names.h"
-#include "cairn/storage/local/local_store.h"
 #include "cairn/tree/structure.h"
 
 namespace cairn {
@@ -53,16 +52,14 @@ std::pair<std::string, std::string> split_key(const std::string& key) {
 /// A zarr2 prefix is one directory: it is opened once and read relative to that, so that a rename
 /// meanwhile changes nothing. Other entries are located one by one.
 Result<OpenedPrefix> open_recorded(const DirectoryView& view, const Snapshot& snapshot,
-                                   const RecordPrefix& recorded, Runtime& runtime) {
+                                   const RecordPrefix& recorded) {
   OpenedPrefix prefix;
   prefix.name = recorded.name;
   const std::string directory = prefix_directory(recorded.name);
   const bool own_directory = !directory.empty() && std::ranges::find(recorded.entries, directory) !=
                                                        recorded.entries.end();
   if (own_directory) {
-    CAIRN_TRY_ASSIGN(prefix.store,
-                     storage::open_local_store(runtime.file_system(),
-                                               view.directory->below(snapshot.locate(directory))));
+    CAIRN_TRY_ASSIGN(prefix.store, view.destination->open_below(snapshot.locate(directory)));
     const std::string name = recorded.manifest.substr(directory.size() + 1);
     CAIRN_TRY_ASSIGN(prefix.manifest, read_manifest(*prefix.store, name, recorded));
   } else {
@@ -166,7 +163,7 @@ Result<void> follow_changes(const DirectoryView& view, const Snapshot& snapshot,
         prefix.name));
   }
   if (checkpoint.notes.empty()) return {};
-  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(runtime.file_system(), *view.directory));
+  CAIRN_TRY_ASSIGN(const Snapshot now, view.destination->snapshot());
   if (now.version() == snapshot.version()) return {};
   return Error(Code::kUnavailable, kReplaced, "it was saved again while it was opened");
 }
@@ -184,8 +181,8 @@ void add_notes(const Snapshot& snapshot, Checkpoint& checkpoint) {
 }  // namespace
 
 Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runtime& runtime) {
-  if (!view.directory) return std::optional<Checkpoint>();
-  CAIRN_TRY_ASSIGN(const Snapshot snapshot, take_snapshot(runtime.file_system(), *view.directory));
+  if (!view.destination) return std::optional<Checkpoint>();
+  CAIRN_TRY_ASSIGN(const Snapshot snapshot, view.destination->snapshot());
   if (!snapshot.record) return std::optional<Checkpoint>();
   Checkpoint checkpoint;
   checkpoint.record = snapshot.record;
@@ -194,7 +191,7 @@ Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runt
   checkpoint.description_file = snapshot.locate(std::string(kCheckpointMetadataName));
   std::vector<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
-    CAIRN_TRY_ASSIGN(auto prefix, open_recorded(view, snapshot, recorded, runtime).in([&] {
+    CAIRN_TRY_ASSIGN(auto prefix, open_recorded(view, snapshot, recorded).in([&] {
       return fmt::format("prefix '{}'", recorded.name);
     }));
     checkpoint.kind = "cairn " + prefix.manifest.layout;

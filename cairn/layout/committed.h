@@ -16,6 +16,6 @@ Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runt
 
 /// One prefix of a record of ours, as its manifest says it is. Errors of reading the manifest.
 Result<OpenedPrefix> open_recorded(const DirectoryView& view, const Snapshot& snapshot,
-                                   const RecordPrefix& recorded, Runtime& runtime);
+                                   const RecordPrefix& recorded);
 
 }  // namespace cairn

@@ -3,19 +3,20 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "cairn/base/uri.h"
+#include "cairn/commit/destination.h"
 #include "cairn/runtime/runtime.h"
 #include "cairn/storage/store.h"
 
 namespace cairn {
 
 struct DirectoryView {
-  std::string path;                       ///< Uri::to_string()
-  std::optional<LocalPath> directory;     ///< on a file system: its path
+  std::string path;  ///< Uri::to_string()
+  /// Where commits happen; null: nothing of ours can lie here.
+  std::shared_ptr<Destination> destination;
   std::shared_ptr<storage::Store> store;  ///< rooted at it
   std::vector<std::string> files;         ///< names directly in it, sorted
 };

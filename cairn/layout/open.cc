@@ -26,7 +26,7 @@ Result<Checkpoint> open_layout(const DirectoryView& view, Runtime& runtime) {
     CAIRN_TRY_ASSIGN(auto found, open(view, runtime));
     if (!found) continue;
     found->path = view.path;
-    if (view.directory && found->description_file.empty())
+    if (view.destination && found->description_file.empty())
       found->description_file = kCheckpointMetadataName;
     return *std::move(found);
   }

@@ -7,6 +7,7 @@
 
 #include "cairn/base/human.h"
 #include "cairn/base/uri.h"
+#include "cairn/commit/open.h"
 #include "cairn/layout/directory_view.h"
 #include "cairn/layout/open.h"
 #include "cairn/layout/safetensors_opener.h"
@@ -26,7 +27,7 @@ Result<Checkpoint> open_file(const Uri& uri, Runtime& runtime) {
       storage::open_store(parent, {.file_system = &runtime.file_system(), .create = false}));
   if (name.ends_with(".safetensors.index.json")) {
     // The set it belongs to, and nothing else of the folder.
-    const DirectoryView view{uri.to_string(), std::nullopt, store, {name}};
+    const DirectoryView view{uri.to_string(), nullptr, store, {name}};
     return open_layout(view, runtime);
   }
   CAIRN_TRY_ASSIGN(auto prefix, open_safetensors_file(store, name));
@@ -37,8 +38,17 @@ Result<Checkpoint> open_file(const Uri& uri, Runtime& runtime) {
   return checkpoint;
 }
 
+Error not_found(const std::string& path) {
+  return Error(Code::kNotFound, "checkpoint/not-found", fmt::format("{} does not exist", path));
+}
+
 Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const DirectoryView view, view_directory(uri, runtime));
+  if (!uri.local()) {
+    // Keys have no directories: what has nothing below it is not there.
+    CAIRN_TRY_ASSIGN(const auto there, view.store->list("", false));
+    if (there.empty()) return not_found(uri.to_string());
+  }
   return open_layout(view, runtime);
 }
 
@@ -48,8 +58,7 @@ Result<bool> is_file(const Uri& uri, Runtime& runtime) {
   auto info = runtime.file_system().stat(nullptr, *local, true);
   if (info) return info->kind == storage::FileKind::kFile;
   if (info.error().code() != Code::kNotFound) return std::move(info).error();
-  return Error(Code::kNotFound, "checkpoint/not-found",
-               fmt::format("{} does not exist", local->text()));
+  return not_found(*local);
 }
 
 /// Of all leaves, whichever reader made their paths.
@@ -104,9 +113,9 @@ Result<Checkpoint> open_once(const Uri& uri, bool file, Runtime& runtime) {
 
 /// Of a checkpoint of ours; nothing for anything else.
 std::optional<std::string> current_version(const Uri& uri, Runtime& runtime) {
-  const auto local = uri.local();
-  if (!local) return std::nullopt;
-  const auto snapshot = take_snapshot(runtime.file_system(), *local);
+  const auto destination = open_destination(uri, runtime);
+  if (!destination) return std::nullopt;
+  const auto snapshot = (*destination)->snapshot();
   return snapshot && snapshot->record ? std::optional(snapshot->version()) : std::nullopt;
 }
 

@@ -8,7 +8,7 @@
 
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/manifest/names.h"
 #include "cairn/runtime/in_flight.h"

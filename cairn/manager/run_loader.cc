@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/open.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/manager/run_places.h"
 #include "cairn/run/damage_note.h"
@@ -139,9 +139,10 @@ Result<std::string> RunLoader::latest(const std::string& root,
 
 // Other systems write theirs without a commit: it is what lies there now.
 std::optional<std::string> RunLoader::mark_in_place(const std::string& path) const {
-  const auto local = LocalPath::parse(path);
-  if (!local) return std::nullopt;
-  const auto snapshot = take_snapshot(runtime_.file_system(), *local);
+  const auto uri = parse_uri(path);
+  const auto destination = uri ? open_destination(*uri, runtime_) : uri.error();
+  if (!destination) return std::nullopt;
+  const auto snapshot = (*destination)->snapshot();
   return snapshot ? snapshot->mark : std::nullopt;
 }
 

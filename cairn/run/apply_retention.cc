@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/run/locked_checkpoint.h"
 #include "cairn/run/removal.h"

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cairn/commit/attempt_rank.h"
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
+#include "cairn/commit/posix/file_rank_board.h"
 #include "cairn/run/leftovers.h"
 #include "cairn/run/mark.h"
 #include "cairn/run/removal.h"
@@ -151,10 +151,9 @@ TEST_F(Retaining, AnAttemptThatWasGivenUpIsCleanedWhenItsRanksAreGone) {
   save(1);
   storage::FileSystem& fs = runtime_.file_system();
   auto attempt =
-      must(Attempt::begin(fs, runtime_.clock(), testing::local(dir_ / "run-2"), {.ranks = 2}));
-  auto slow = must(AttemptRank::join(
-      fs, runtime_.clock(),
-      {.dest = testing::local(dir_ / "run-2"), .attempt = attempt->id(), .rank = 1, .ranks = 2}));
+      must(begin_attempt(fs, runtime_.clock(), testing::local(dir_ / "run-2"), {.ranks = 2}));
+  auto slow = must(join_attempt(fs, runtime_.clock(), testing::local(dir_ / "run-2"),
+                                {.attempt = attempt->id(), .rank = 1, .ranks = 2}));
   EXPECT_FALSE(slow->abandon(Error(Code::kResourceExhausted, "storage/no-space", "full")));
   attempt.reset();
   const auto kept = must(clean_leftovers(dir_.path(), {}, runtime_));

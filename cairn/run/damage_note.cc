@@ -2,8 +2,9 @@
 #include "cairn/run/damage_note.h"
 
 #include "cairn/base/json.h"
-#include "cairn/commit/attempts.h"
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/attempts.h"
+#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/posix/take_snapshot.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/locked_checkpoint.h"
 

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "cairn/base/uri.h"
 #include "cairn/commit/snapshot.h"
 #include "cairn/runtime/runtime.h"
 

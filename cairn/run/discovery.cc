@@ -10,9 +10,8 @@
 #include "cairn/base/human.h"
 #include "cairn/base/json.h"
 #include "cairn/base/uri.h"
-#include "cairn/commit/attempt_files.h"
-#include "cairn/commit/directory.h"
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/posix/take_snapshot.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/damage_note.h"
@@ -43,7 +42,7 @@ void read_mark(const std::string& text, RunEntry& entry) {
 void take_place_by_mark(RunEntry& entry, Runtime& runtime) {
   const auto directory = Directory::open(runtime.file_system(), entry.path, false);
   if (!directory) return;
-  const auto text = directory->read(std::string(kMarkName), kMaxAttemptFileBytes);
+  const auto text = directory->read(std::string(kMarkName), kMaxMarkBytes);
   entry.marked = text && *text;
   if (entry.marked) read_mark(**text, entry);
 }

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/base/json.h"
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/mark.h"
 #include "cairn/save/save.h"

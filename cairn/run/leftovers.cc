@@ -5,9 +5,10 @@
 #include <iterator>
 #include <utility>
 
-#include "cairn/commit/attempts.h"
-#include "cairn/commit/moves.h"
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/posix/attempts.h"
+#include "cairn/commit/posix/moves.h"
+#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/process_name.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/apply_retention.h"
 #include "cairn/run/locked_checkpoint.h"

@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
-#include "cairn/commit/attempts.h"
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/posix/attempts.h"
+#include "cairn/commit/posix/take_snapshot.h"
 #include "cairn/manifest/names.h"
 
 namespace cairn {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cairn/commit/commit_guard.h"
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
 #include "cairn/runtime/runtime.h"
 
 namespace cairn {

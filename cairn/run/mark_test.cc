@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
 #include "cairn/run/discovery.h"
 #include "cairn/save/save.h"
 #include "cairn/testing/fixtures.h"
@@ -167,8 +167,8 @@ TEST(Promote, RefusesWhileSomebodySavesIntoIt) {
   TempDir dir;
   Runtime runtime;
   save(dir / "run-5", kTemporaryMark, runtime);
-  const auto attempt = must(Attempt::begin(runtime.file_system(), runtime.clock(),
-                                           testing::local(dir / "run-5"), {.prefixes = {"other"}}));
+  const auto attempt = must(begin_attempt(runtime.file_system(), runtime.clock(),
+                                          testing::local(dir / "run-5"), {.prefixes = {"other"}}));
   const auto promoted = promote(dir / "run-5", runtime);
   ASSERT_EQ(reason(promoted), "mark/busy");
   EXPECT_THAT(promoted.error().message(), HasSubstr("process " + std::to_string(::getpid())));
@@ -185,7 +185,7 @@ TEST(Promote, TheRestOfAnAddedSaveDoesNotTearWhatIsPromoted) {
     save("/run/run-5", kTemporaryMark, runtime);
   }
   auto attempt =
-      must(Attempt::begin(disk, clock, testing::local("/run/run-5"), {.prefixes = {"other"}}));
+      must(begin_attempt(disk, clock, testing::local("/run/run-5"), {.prefixes = {"other"}}));
   const auto left = disk.after_kill();
   Runtime runtime({.threads = 1, .file_system = left.get(), .clock = &clock});
   EXPECT_FALSE(must(list_run("/run", runtime)).at(0).torn);

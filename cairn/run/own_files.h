@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
 #include "cairn/manifest/record.h"
 #include "cairn/runtime/runtime.h"
 

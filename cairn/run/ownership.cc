@@ -10,7 +10,8 @@
 
 #include "cairn/async/mutex.h"
 #include "cairn/base/uri.h"
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/process_name.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/locked_checkpoint.h"
 

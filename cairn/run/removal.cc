@@ -5,10 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "cairn/commit/attempts.h"
-#include "cairn/commit/moves.h"
-#include "cairn/commit/snapshot.h"
-#include "cairn/commit/take_out.h"
+#include "cairn/commit/posix/attempts.h"
+#include "cairn/commit/posix/moves.h"
+#include "cairn/commit/posix/take_out.h"
+#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/process_name.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/locked_checkpoint.h"
 #include "cairn/run/mark.h"

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
 #include "cairn/load/load.h"
 #include "cairn/run/discovery.h"
 #include "cairn/run/leftovers.h"
@@ -291,10 +291,10 @@ class CleaningCrash : public ::testing::Test {
     {
       Machine machine(base_);
       // Saves nobody will finish: into a new directory, and into one that is good.
-      torn_ = must(
-          Attempt::begin(base_, clock_, testing::local("/run/run-4"), {.prefixes = {"model"}}));
-      added_ = must(
-          Attempt::begin(base_, clock_, testing::local("/run/run-2"), {.prefixes = {"other"}}));
+      torn_ =
+          must(begin_attempt(base_, clock_, testing::local("/run/run-4"), {.prefixes = {"model"}}));
+      added_ =
+          must(begin_attempt(base_, clock_, testing::local("/run/run-2"), {.prefixes = {"other"}}));
       must(save(base_, 5));
       must(remove_checkpoint("/run", "/run/run-5", {}, machine.runtime));
     }

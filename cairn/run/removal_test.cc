@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
 #include "cairn/load/load.h"
 #include "cairn/run/discovery.h"
 #include "cairn/run/mark.h"
@@ -129,9 +129,8 @@ TEST_F(Removing, RefusesAPinnedOneWithTheReason) {
 
 TEST_F(Removing, RefusesOneThatSomebodySavesInto) {
   save("run-1", 1);
-  const auto attempt =
-      must(Attempt::begin(runtime_.file_system(), runtime_.clock(), testing::local(dir_ / "run-1"),
-                          {.prefixes = {"other"}}));
+  const auto attempt = must(begin_attempt(runtime_.file_system(), runtime_.clock(),
+                                          testing::local(dir_ / "run-1"), {.prefixes = {"other"}}));
   const auto removed = remove("run-1");
   ASSERT_EQ(reason(removed), "removal/busy");
   EXPECT_THAT(removed.error().message(), HasSubstr("process " + std::to_string(::getpid())));
@@ -216,8 +215,8 @@ TEST_F(Removing, ALinkInThePlaceOfAnEntryIsSomebodyElses) {
 TEST_F(Removing, WhatAWriterLeftBeforeItsFirstCommitIsOurs) {
   {
     const auto attempt =
-        must(Attempt::begin(runtime_.file_system(), runtime_.clock(),
-                            testing::local(dir_ / "run-1"), {.prefixes = {"model"}}));
+        must(begin_attempt(runtime_.file_system(), runtime_.clock(), testing::local(dir_ / "run-1"),
+                           {.prefixes = {"model"}}));
     files::copy(dir_ / "run-1", dir_ / "run-2", files::copy_options::recursive);
   }
   EXPECT_EQ(must(remove("run-2")), Removal::kRemoved);

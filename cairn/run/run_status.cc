@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "cairn/base/uri.h"
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/posix/look_at_attempts.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/locked_checkpoint.h"
 #include "cairn/run/save_request.h"

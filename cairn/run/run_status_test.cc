@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "cairn/commit/attempt_rank.h"
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
+#include "cairn/commit/posix/file_rank_board.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/mark.h"
 #include "cairn/run/save_request.h"
@@ -42,10 +42,9 @@ class Status : public ::testing::Test {
   RunStatus look() { return must(look_at_run(dir_.path(), runtime_)); }
   /// A save by two ranks, of which rank 0 has come.
   void begin(const std::string& name) {
-    attempt_ = must(Attempt::begin(*fs_, clock_, testing::local(dir_ / name), {.ranks = 2}));
-    rank_ = must(AttemptRank::join(
-        *fs_, clock_,
-        {.dest = testing::local(dir_ / name), .attempt = attempt_->id(), .rank = 0, .ranks = 2}));
+    attempt_ = must(begin_attempt(*fs_, clock_, testing::local(dir_ / name), {.ranks = 2}));
+    rank_ = must(join_attempt(*fs_, clock_, testing::local(dir_ / name),
+                              {.attempt = attempt_->id(), .rank = 0, .ranks = 2}));
   }
 
   testing::TempDir dir_;
@@ -174,7 +173,7 @@ TEST(StatusOfARun, IsFoundWithoutChangingAnything) {
   Runtime runtime({.threads = 1, .file_system = &disk, .clock = &clock});
   must(disk.make_directory(nullptr, "/run"));
   save_step("/run", 1, runtime);
-  const auto attempt = must(Attempt::begin(disk, clock, testing::local("/run/run-2"), {}));
+  const auto attempt = must(begin_attempt(disk, clock, testing::local("/run/run-2"), {}));
   const std::size_t before = disk.operations().size();
   EXPECT_EQ(must(look_at_run("/run", runtime)).saves.size(), 1u);
   const auto operations = disk.operations();

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cairn/commit/directory.h"
+#include "cairn/commit/posix/directory.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
 #include "cairn/save/save_async.h"

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/commit/open.h"
 #include "cairn/manifest/record.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
@@ -47,11 +48,7 @@ Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
 Result<void> check_path(const std::string& path, std::size_t trees) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
   const bool bare = path.ends_with(".safetensors");
-  if (!bare && uri.scheme != "file") {
-    return Error(
-        Code::kUnimplemented, "save/store-unsupported",
-        fmt::format("checkpoints cannot be saved to {}:// yet; use a directory", uri.scheme));
-  }
+  if (!bare) CAIRN_TRY(check_destination(uri));
   if (trees == 0) return Error(Code::kInvalidArgument, "save/one-tree", "there is no tree to save");
   if (bare && trees > 1) {
     return Error(Code::kInvalidArgument, "save/one-tree",

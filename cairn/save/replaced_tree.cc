@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "cairn/base/human.h"
-#include "cairn/commit/snapshot.h"
 #include "cairn/layout/committed.h"
 #include "cairn/layout/foreign.h"
 #include "cairn/layout/safetensors_opener.h"
@@ -114,17 +113,15 @@ struct SeenDirectory {
   Result<std::optional<EformerIndex>> index;
 };
 
-Result<SeenDirectory> see_directory(const LocalPath& directory, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(Snapshot snapshot, take_snapshot(runtime.file_system(), directory));
-  CAIRN_TRY_ASSIGN(DirectoryView place, view_directory({"file", "", directory.text()}, runtime));
+Result<SeenDirectory> see_directory(const Uri& directory, Runtime& runtime) {
+  CAIRN_TRY_ASSIGN(DirectoryView place, view_directory(directory, runtime));
+  CAIRN_TRY_ASSIGN(Snapshot snapshot, place.destination->snapshot());
   auto index = read_index(place);
   return SeenDirectory{std::move(place), std::move(snapshot), std::move(index)};
 }
 
-Result<LeavesThere> recorded_leaves(const SeenDirectory& seen, const RecordPrefix& recorded,
-                                    Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const OpenedPrefix prefix,
-                   open_recorded(seen.place, seen.snapshot, recorded, runtime));
+Result<LeavesThere> recorded_leaves(const SeenDirectory& seen, const RecordPrefix& recorded) {
+  CAIRN_TRY_ASSIGN(const OpenedPrefix prefix, open_recorded(seen.place, seen.snapshot, recorded));
   // While a decided attempt lies there, the index in place may be that of the save before.
   const auto& attempts = seen.snapshot.attempts;
   const bool settled =
@@ -162,7 +159,7 @@ Result<std::optional<LeavesThere>> find_leaves(const SeenDirectory& seen, const 
   const RecordPrefix* recorded =
       seen.snapshot.record ? seen.snapshot.record->find(coming.prefix) : nullptr;
   if (recorded != nullptr) {
-    CAIRN_TRY_ASSIGN(LeavesThere leaves, recorded_leaves(seen, *recorded, runtime));
+    CAIRN_TRY_ASSIGN(LeavesThere leaves, recorded_leaves(seen, *recorded));
     return std::optional(std::move(leaves));
   }
   CAIRN_TRY(seen.index);
@@ -181,18 +178,18 @@ void tell_unread(const std::string& place, const Error& error, Runtime& runtime)
 
 }  // namespace
 
-Result<void> check_replaced_trees(const std::vector<PreparedTree>& trees,
-                                  const LocalPath& directory, Runtime& runtime) {
+Result<void> check_replaced_trees(const std::vector<PreparedTree>& trees, const Uri& directory,
+                                  Runtime& runtime) {
+  const std::string path = directory.to_string();
   const auto seen = see_directory(directory, runtime);
   if (!seen) {
-    tell_unread(directory, seen.error(), runtime);
+    tell_unread(path, seen.error(), runtime);
     return {};
   }
   for (const PreparedTree& tree : trees) {
     const std::string& prefix = tree.manifest.prefix;
-    const std::string place = prefix.empty()
-                                  ? directory.text()
-                                  : fmt::format("prefix '{}' in {}", prefix, directory.text());
+    const std::string place =
+        prefix.empty() ? path : fmt::format("prefix '{}' in {}", prefix, path);
     const auto there = find_leaves(*seen, tree.manifest, runtime);
     if (!there) {
       tell_unread(place, there.error(), runtime);

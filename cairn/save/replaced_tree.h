@@ -22,8 +22,8 @@ namespace cairn {
 ///
 /// REQUIRES: the save's attempt has begun. A commit of somebody else after that is either seen here
 /// or refused by Attempt::commit().
-Result<void> check_replaced_trees(const std::vector<PreparedTree>& trees,
-                                  const LocalPath& directory, Runtime& runtime);
+Result<void> check_replaced_trees(const std::vector<PreparedTree>& trees, const Uri& directory,
+                                  Runtime& runtime);
 
 /// The tree against the file that the save replaces. Fine if it is not there, is empty or holds the
 /// same leaves; `already_exists` (save/other-tree) for every other file, safetensors or not. Links

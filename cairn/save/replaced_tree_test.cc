@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cairn/commit/commit.h"
+#include "cairn/commit/posix/file_attempt.h"
 #include "cairn/inspect/convert.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
@@ -225,8 +225,8 @@ TEST_F(ReplacedTree, OfSafetensorsFilesOfOthersCounts) {
 }
 
 TEST_F(ReplacedTree, IsNoAttempt) {
-  const auto attempt = must(Attempt::begin(runtime_.file_system(), runtime_.clock(),
-                                           testing::local(path_), {.prefixes = {"model"}}));
+  const auto attempt = must(begin_attempt(runtime_.file_system(), runtime_.clock(),
+                                          testing::local(path_), {.prefixes = {"model"}}));
   must(attempt->data().put("model/w/.zarray", as_bytes("{}")));
   must(save(others(), "model"));
   // A copy has no writer any more.

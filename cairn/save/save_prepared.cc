@@ -7,8 +7,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
-#include "cairn/commit/directory.h"
-#include "cairn/commit/rank_phase.h"
+#include "cairn/commit/open.h"
 #include "cairn/manifest/checkpoint_metadata.h"
 #include "cairn/manifest/eformer_index.h"
 #include "cairn/manifest/eformer_structure_writer.h"
@@ -101,20 +100,19 @@ Result<void> divide_alone(std::vector<PreparedTree>& trees) {
 
 class DirectorySave final : public SaveSteps {
  public:
-  DirectorySave(std::vector<PreparedTree> trees, LocalPath path, SaveOptions options,
-                Runtime& runtime)
+  DirectorySave(std::vector<PreparedTree> trees, Uri uri, std::unique_ptr<Destination> destination,
+                SaveOptions options, Runtime& runtime)
       : trees_(std::move(trees)),
-        path_(std::move(path)),
+        uri_(std::move(uri)),
+        destination_(std::move(destination)),
         options_(std::move(options)),
         runtime_(runtime) {}
 
   ~DirectorySave() override {
-    if (!made_.is_new || committed_) return;
+    if (committed_) return;
     writers_.clear();
-    phase_.reset();
     attempt_.reset();
-    remove_unused(runtime_.file_system(), runtime_.clock(), path_)
-        .ignore_error("the next save takes it as it is");
+    destination_->unmake();
   }
 
   Result<void> begin() override {
@@ -122,22 +120,18 @@ class DirectorySave final : public SaveSteps {
     leave_to_writers(trees_, options_, 1);
     CAIRN_TRY_ASSIGN(writers_, make_writers(trees_, options_, runtime_));
     CAIRN_TRY(hash_trees(trees_, Hash::kChanging, options_, runtime_));
-    CAIRN_TRY_ASSIGN(made_, make_path(runtime_.file_system(), path_));
-    return {};
+    return destination_->make();
   }
 
   const Writers& writers() const override { return writers_; }
 
   Result<SaveReport> complete(const Write& write) override {
-    CAIRN_TRY(sync_path(runtime_.file_system(), made_.changed));
-    CAIRN_TRY_ASSIGN(attempt_, Attempt::begin(runtime_.file_system(), runtime_.clock(), path_,
-                                              attempt_options(trees_, options_, 1)));
-    if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(trees_, path_, runtime_));
-    show_phases();
+    CAIRN_TRY_ASSIGN(attempt_, destination_->begin(attempt_options(trees_, options_, 1)));
+    if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(trees_, uri_, runtime_));
     enter("writing");
     CAIRN_TRY(open_writers(writers_, {.data = &attempt_->data()}));
     CAIRN_TRY(write([this](std::uint64_t done, std::uint64_t total) {
-      if (phase_) phase_->count(done, total);
+      attempt_->count(done, total);
       if (options_.progress) options_.progress(done, total);
     }));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
@@ -145,7 +139,7 @@ class DirectorySave final : public SaveSteps {
     enter("syncing");
     CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
                                                  *attempt_, options_));
-    finished.report.path = path_;
+    finished.report.path = uri_.to_string();
     finished.report.written_bytes = finished.report.stored_bytes;
     enter("committing");
     CAIRN_TRY(attempt_->commit(finished.request));
@@ -154,28 +148,18 @@ class DirectorySave final : public SaveSteps {
   }
 
  private:
-  // As the one rank there is. Without it nobody sees how far the save is; that is all.
-  void show_phases() {
-    const auto dest = Directory::open(runtime_.file_system(), path_, false);
-    if (!dest) return;
-    auto opened =
-        PhaseFile::open(*dest, std::string(kAttemptPrefix) + attempt_->id(), 0, runtime_.clock());
-    if (opened) phase_ = *std::move(opened);
-  }
-
   void enter(std::string_view phase) {
-    if (phase_) phase_->enter(phase).ignore_error("no reason to give up a save");
+    attempt_->enter(phase);
     cairn::enter(options_, phase);
   }
 
   std::vector<PreparedTree> trees_;
-  const LocalPath path_;
+  const Uri uri_;
+  const std::unique_ptr<Destination> destination_;
   const SaveOptions options_;
   Runtime& runtime_;
-  MadePath made_;
   bool committed_ = false;
   std::unique_ptr<Attempt> attempt_;
-  std::unique_ptr<PhaseFile> phase_;
   Writers writers_;  // they write into the attempt's store
 };
 
@@ -369,8 +353,8 @@ Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, c
   using Steps = std::unique_ptr<SaveSteps>;
   if (uri.path.ends_with(".safetensors"))
     return Steps(std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime));
-  CAIRN_TRY_ASSIGN(auto local, uri.local());
-  return Steps(std::make_unique<DirectorySave>(std::move(trees), std::move(local),
+  CAIRN_TRY_ASSIGN(auto destination, open_destination(uri, runtime));
+  return Steps(std::make_unique<DirectorySave>(std::move(trees), uri, std::move(destination),
                                                std::move(options), runtime));
 }
 

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
-#include "cairn/commit/attempt_rank.h"
+#include "cairn/commit/open.h"
 #include "cairn/commit/rank_files.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/coord/told_error.h"
@@ -29,13 +29,13 @@ constexpr std::string_view kAssembled = "assembled";
 /// Rank 0's message to all: the attempt, where it is and what is saved; or why there is none.
 struct Opening {
   std::string attempt;
-  LocalPath directory;
+  Uri directory;
   Json fingerprint;
 };
 
 std::string dump_opening(const Opening& opening) {
   return dump_json(Json::Object{{"attempt", opening.attempt},
-                                {"directory", opening.directory.text()},
+                                {"directory", opening.directory.to_string()},
                                 {"fingerprint", opening.fingerprint}},
                    {});
 }
@@ -50,13 +50,13 @@ Result<Opening> parse_opening(std::string_view text) {
     return Error(Code::kInternal, "save/bad-opening",
                  "rank 0 said something that this version does not understand");
   }
-  CAIRN_TRY_ASSIGN(auto local, LocalPath::parse(*directory->text()));
-  return Opening{*attempt->text(), std::move(local), *fingerprint};
+  CAIRN_TRY_ASSIGN(auto uri, parse_uri(*directory->text()));
+  return Opening{*attempt->text(), std::move(uri), *fingerprint};
 }
 
 class JointSave final : public SaveSteps {
  public:
-  JointSave(Result<std::vector<PreparedTree>> prepared, LocalPath directory, SaveOptions options,
+  JointSave(Result<std::vector<PreparedTree>> prepared, Uri directory, SaveOptions options,
             Runtime& runtime)
       : trees_(std::move(prepared)),
         directory_(std::move(directory)),
@@ -72,7 +72,7 @@ class JointSave final : public SaveSteps {
     CAIRN_TRY(join(opening, ready_to_go));
     // All are here: from now on their clocks run together.
     deadline_ = Deadline::in(options_.timeout, runtime_.clock());
-    report_.path = directory_;
+    report_.path = directory_.to_string();
     report_.attempt = opening.attempt;
     const auto ready = ready_to_go ? prepare() : ready_to_go;
     return ready ? ready : fail(ready.error());
@@ -104,11 +104,9 @@ class JointSave final : public SaveSteps {
   // Each says whether it came in: one that cannot has no other way to tell. One that saves
   // something else adds what, for rank 0 to say where they differ.
   Result<void> join(const Opening& opening, const Result<void>& same) {
-    const AttemptRank::Options place{.dest = opening.directory,
-                                     .attempt = opening.attempt,
-                                     .rank = runtime_.rank(),
-                                     .ranks = runtime_.ranks()};
-    auto joined = AttemptRank::join(runtime_.file_system(), runtime_.clock(), place);
+    const RankPlace place{opening.attempt, runtime_.rank(), runtime_.ranks()};
+    CAIRN_TRY_ASSIGN(const auto destination, open_destination(opening.directory, runtime_));
+    auto joined = destination->join(place);
     std::string mine;
     if (!joined) {
       mine = dump_json(error_to_json(joined.error()));
@@ -119,8 +117,7 @@ class JointSave final : public SaveSteps {
     CAIRN_TRY_ASSIGN(const auto said,
                      runtime_.coordinator()->gather(as_bytes(mine), phase_, deadline_));
     if (!joined && runtime_.rank() == 0) {
-      CAIRN_TRY(AttemptRank::abandon_unjoined(runtime_.file_system(), runtime_.clock(), place,
-                                              Error(joined.error()).in("rank 0")));
+      CAIRN_TRY(destination->abandon(place, Error(joined.error()).in("rank 0")));
     }
     if (!joined) return std::move(joined).error();
     rank_ = *std::move(joined);
@@ -146,9 +143,9 @@ class JointSave final : public SaveSteps {
 
   Result<Opening> found(const std::optional<TreeFingerprint>& mine) {
     if (!trees_) return trees_.error();
+    CAIRN_TRY_ASSIGN(const auto destination, open_destination(directory_, runtime_));
     CAIRN_TRY_ASSIGN(auto attempt,
-                     Attempt::begin(runtime_.file_system(), runtime_.clock(), directory_,
-                                    attempt_options(*trees_, options_, runtime_.ranks())));
+                     destination->begin(attempt_options(*trees_, options_, runtime_.ranks())));
     if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(*trees_, directory_, runtime_));
     attempt_ = std::move(attempt);
     return Opening{attempt_->id(), directory_, mine->to_json()};
@@ -159,7 +156,7 @@ class JointSave final : public SaveSteps {
     std::string difference = mine->difference(opening.fingerprint);
     if (opening.directory != directory_) {
       difference += fmt::format("{}place ({} here, {} there)", difference.empty() ? "" : ", ",
-                                directory_.text(), opening.directory.text());
+                                directory_.to_string(), opening.directory.to_string());
     }
     if (difference.empty()) return {};
     return Error(Code::kFailedPrecondition, "save/ranks-disagree",
@@ -311,7 +308,7 @@ class JointSave final : public SaveSteps {
   }
 
   Result<std::vector<PreparedTree>> trees_;
-  const LocalPath directory_;
+  const Uri directory_;
   const SaveOptions options_;
   Runtime& runtime_;
   Deadline deadline_;
@@ -327,12 +324,9 @@ class JointSave final : public SaveSteps {
 }  // namespace
 
 std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
-                                         const std::string& path, SaveOptions options,
+                                         const Uri& directory, SaveOptions options,
                                          Runtime& runtime) {
-  // What is no path has made `prepared` an error.
-  auto local = LocalPath::parse(path);
-  return std::make_unique<JointSave>(std::move(prepared), local ? *std::move(local) : LocalPath(),
-                                     std::move(options), runtime);
+  return std::make_unique<JointSave>(std::move(prepared), directory, std::move(options), runtime);
 }
 
 }  // namespace cairn

@@ -11,10 +11,11 @@
 
 namespace cairn {
 
-/// `prepared` may be an error of this rank: the others hear of it. `runtime` must outlive it; its
+/// `prepared` may be an error of this rank: the others hear of it; `directory` is not looked at
+/// then. `runtime` must outlive it; its
 /// coordinator is used by begin() alone. REQUIRES: runtime.ranks() > 1.
 std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
-                                         const std::string& path, SaveOptions options,
+                                         const Uri& directory, SaveOptions options,
                                          Runtime& runtime);
 
 }  // namespace cairn

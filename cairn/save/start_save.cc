@@ -8,16 +8,29 @@
 
 namespace cairn {
 
+namespace {
+
+/// Ranks compare it, and reports name it: without slashes at its end.
+Result<Uri> destination_of(const std::string& path) {
+  CAIRN_TRY_ASSIGN(Uri uri, parse_uri(path));
+  while (uri.path.size() > 1 && uri.path.ends_with('/')) uri.path.pop_back();
+  return uri;
+}
+
+}  // namespace
+
 Result<std::unique_ptr<SaveSteps>> start_save(const std::vector<NamedTree>& trees,
                                               const std::string& path, SaveOptions options,
                                               Runtime& runtime) {
   if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
   auto prepared = prepare_trees(trees, path, options, runtime);
-  if (runtime.ranks() > 1)
-    return save_together(std::move(prepared), path, std::move(options), runtime);
+  const auto uri = destination_of(path);
+  if (runtime.ranks() > 1) {
+    // What is no path has made `prepared` an error.
+    return save_together(std::move(prepared), uri ? *uri : Uri(), std::move(options), runtime);
+  }
   CAIRN_TRY(prepared);
-  CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  return save_alone(*std::move(prepared), uri, std::move(options), runtime);
+  return save_alone(*std::move(prepared), *uri, std::move(options), runtime);
 }
 
 }  // namespace cairn

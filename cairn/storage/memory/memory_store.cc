@@ -16,7 +16,7 @@ namespace cairn::storage {
 namespace {
 
 struct Object {
-  Buffer bytes;  ///< never changed once it is here
+  Buffer bytes;  ///< never changed once it is here, but for those of create_shared()
   std::uint64_t generation = 0;
 };
 
@@ -51,17 +51,20 @@ class MemoryReader final : public ObjectReader {
   std::string place_;
 };
 
-class MemoryStore final : public Store {
+class BucketStore final : public MemoryStore {
  public:
-  MemoryStore(std::shared_ptr<Bucket> bucket, std::string name, std::string prefix)
+  BucketStore(std::shared_ptr<Bucket> bucket, std::string name, std::string prefix)
       : bucket_(std::move(bucket)), name_(std::move(name)), prefix_(std::move(prefix)) {}
 
   std::string describe(std::string_view key) const override {
     return fmt::format("memory://{}/{}{}", name_, prefix_, key);
   }
   Capabilities capabilities() const override {
-    return {
-        .random_write = true, .conditional_write = true, .directories = false, .direct_io = false};
+    return {.random_write = true,
+            .conditional_write = true,
+            .directories = false,
+            .shared_write = true,
+            .direct_io = false};
   }
 
   Result<ObjectInfo> stat(std::string_view key) override {
@@ -73,10 +76,14 @@ class MemoryStore final : public Store {
     return std::make_unique<MemoryReader>(object, describe(key));
   }
   Result<std::unique_ptr<ObjectWriter>> create(std::string_view key, std::uint64_t size) override;
+  Result<std::unique_ptr<ObjectWriter>> create_shared(std::string_view key,
+                                                      std::uint64_t size) override;
   Result<ObjectInfo> put(std::string_view key, ByteSpan bytes, const Condition& condition) override;
   Result<void> remove(std::string_view key) override;
   Result<std::vector<ListEntry>> list(std::string_view directory, bool recursive) override;
   Result<void> sync() override { return {}; }
+  void change(const MemoryChange& change) override;
+  std::unique_ptr<Store> freeze(std::string_view directory) override;
 
   Result<ObjectInfo> insert(std::string_view key, Buffer bytes, const Condition& condition);
 
@@ -94,7 +101,7 @@ class MemoryStore final : public Store {
 
 class MemoryWriter final : public ObjectWriter {
  public:
-  MemoryWriter(MemoryStore& store, std::string key, Buffer bytes)
+  MemoryWriter(BucketStore& store, std::string key, Buffer bytes)
       : store_(store), key_(std::move(key)), bytes_(std::move(bytes)) {}
 
   Result<void> write_at(std::uint64_t offset, ByteSpan bytes) override {
@@ -118,14 +125,33 @@ class MemoryWriter final : public ObjectWriter {
  private:
   std::string place() const { return store_.describe(key_); }
 
-  MemoryStore& store_;
+  BucketStore& store_;
   const std::string key_;
   Buffer bytes_;
   std::atomic<std::uint64_t> written_ = 0;
   bool finished_ = false;
 };
 
-Result<Object> MemoryStore::find(std::string_view key) {
+/// Its ranges of an object that is there already.
+class SharedWriter final : public ObjectWriter {
+ public:
+  SharedWriter(Buffer bytes, std::string place)
+      : bytes_(std::move(bytes)), place_(std::move(place)) {}
+
+  Result<void> write_at(std::uint64_t offset, ByteSpan bytes) override {
+    CAIRN_TRY(check_range(offset, bytes.size(), bytes_.size(), place_));
+    if (!bytes.empty())
+      std::memcpy(bytes_.mutable_bytes().data() + offset, bytes.data(), bytes.size());
+    return {};
+  }
+  Result<void> finish() override { return {}; }
+
+ private:
+  Buffer bytes_;
+  const std::string place_;
+};
+
+Result<Object> BucketStore::find(std::string_view key) {
   CAIRN_TRY(check_key(key, describe(key)));
   MutexLock lock(bucket_->mutex);
   const auto found = bucket_->objects.find(full(key));
@@ -133,14 +159,25 @@ Result<Object> MemoryStore::find(std::string_view key) {
   return found->second;
 }
 
-Result<std::unique_ptr<ObjectWriter>> MemoryStore::create(std::string_view key,
+Result<std::unique_ptr<ObjectWriter>> BucketStore::create(std::string_view key,
                                                           std::uint64_t size) {
   CAIRN_TRY(check_key(key, describe(key)));
   CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::allocate(static_cast<std::size_t>(size)));
   return std::make_unique<MemoryWriter>(*this, std::string(key), std::move(bytes));
 }
 
-Result<ObjectInfo> MemoryStore::put(std::string_view key, ByteSpan bytes,
+Result<std::unique_ptr<ObjectWriter>> BucketStore::create_shared(std::string_view key,
+                                                                 std::uint64_t size) {
+  CAIRN_TRY(check_key(key, describe(key)));
+  CAIRN_TRY_ASSIGN(Buffer bytes, Buffer::zeros(static_cast<std::size_t>(size)));
+  MutexLock lock(bucket_->mutex);
+  Object& object = bucket_->objects[full(key)];
+  if (object.generation == 0 || object.bytes.size() != size)
+    object = {std::move(bytes), ++bucket_->last_generation};
+  return std::make_unique<SharedWriter>(object.bytes, describe(key));
+}
+
+Result<ObjectInfo> BucketStore::put(std::string_view key, ByteSpan bytes,
                                     const Condition& condition) {
   CAIRN_TRY(check_key(key, describe(key)));
   CAIRN_TRY_ASSIGN(Buffer copy, Buffer::allocate(bytes.size()));
@@ -148,7 +185,7 @@ Result<ObjectInfo> MemoryStore::put(std::string_view key, ByteSpan bytes,
   return insert(key, std::move(copy), condition);
 }
 
-Result<ObjectInfo> MemoryStore::insert(std::string_view key, Buffer bytes,
+Result<ObjectInfo> BucketStore::insert(std::string_view key, Buffer bytes,
                                        const Condition& condition) {
   MutexLock lock(bucket_->mutex);
   const auto found = bucket_->objects.find(full(key));
@@ -163,14 +200,14 @@ Result<ObjectInfo> MemoryStore::insert(std::string_view key, Buffer bytes,
   return info_of(object);
 }
 
-Result<void> MemoryStore::remove(std::string_view key) {
+Result<void> BucketStore::remove(std::string_view key) {
   CAIRN_TRY(check_key(key, describe(key)));
   MutexLock lock(bucket_->mutex);
   if (bucket_->objects.erase(full(key)) == 0) return absent(key);
   return {};
 }
 
-Result<std::vector<ListEntry>> MemoryStore::list(std::string_view directory, bool recursive) {
+Result<std::vector<ListEntry>> BucketStore::list(std::string_view directory, bool recursive) {
   if (!directory.empty()) CAIRN_TRY(check_key(directory, describe(directory)));
   const std::string below = directory.empty() ? prefix_ : full(directory) + "/";
   std::vector<ListEntry> entries;
@@ -194,13 +231,58 @@ Result<std::vector<ListEntry>> MemoryStore::list(std::string_view directory, boo
   return entries;
 }
 
+/// The keys that a name stands for, with what follows the name in each.
+std::vector<std::pair<std::string, std::string>> keys_of(const Bucket& bucket,
+                                                         const std::string& name)
+    CAIRN_REQUIRES(bucket.mutex) {
+  std::vector<std::pair<std::string, std::string>> keys;
+  if (bucket.objects.contains(name)) keys.emplace_back(name, "");
+  const std::string below = name + "/";
+  for (auto at = bucket.objects.lower_bound(below);
+       at != bucket.objects.end() && at->first.starts_with(below); ++at) {
+    keys.emplace_back(at->first, at->first.substr(name.size()));
+  }
+  return keys;
+}
+
+void BucketStore::change(const MemoryChange& change) {
+  Bucket& bucket = *bucket_;
+  MutexLock lock(bucket.mutex);
+  for (const std::string& name : change.removed) {
+    for (const auto& [key, rest] : keys_of(bucket, full(name))) bucket.objects.erase(key);
+  }
+  for (const auto& [from, to] : change.moved) {
+    for (const auto& [key, rest] : keys_of(bucket, full(from))) {
+      auto node = bucket.objects.extract(key);
+      node.key() = full(to) + rest;
+      node.mapped().generation = ++bucket.last_generation;
+      bucket.objects.insert(std::move(node));
+    }
+  }
+  for (const auto& [name, bytes] : change.put)
+    bucket.objects.insert_or_assign(full(name), Object{bytes, ++bucket.last_generation});
+}
+
+std::unique_ptr<Store> BucketStore::freeze(std::string_view directory) {
+  const auto copy = std::make_shared<Bucket>();
+  const std::string below = full(directory);
+  {
+    MutexLock lock(bucket_->mutex);
+    MutexLock mine(copy->mutex);
+    for (const auto& [key, rest] : keys_of(*bucket_, below))
+      copy->objects.insert_or_assign(key, bucket_->objects.find(key)->second);
+  }
+  return std::make_unique<BucketStore>(copy, name_, below + "/");
+}
+
 }  // namespace
 
 std::unique_ptr<Store> make_memory_store() {
-  return std::make_unique<MemoryStore>(std::make_shared<Bucket>(), "unnamed", "");
+  return std::make_unique<BucketStore>(std::make_shared<Bucket>(), "unnamed", "");
 }
 
-std::unique_ptr<Store> open_memory_store(const std::string& name, const std::string& directory) {
+std::unique_ptr<MemoryStore> open_memory_store(const std::string& name,
+                                               const std::string& directory) {
   struct Registry {
     Mutex mutex;
     std::map<std::string, std::shared_ptr<Bucket>> buckets CAIRN_GUARDED_BY(mutex);
@@ -211,7 +293,7 @@ std::unique_ptr<Store> open_memory_store(const std::string& name, const std::str
   if (bucket == nullptr) bucket = std::make_shared<Bucket>();
   const std::size_t last = directory.find_last_not_of('/');
   const std::string trimmed = last == std::string::npos ? "" : directory.substr(0, last + 1) + "/";
-  return std::make_unique<MemoryStore>(bucket, name, trimmed);
+  return std::make_unique<BucketStore>(bucket, name, trimmed);
 }
 
 }  // namespace cairn::storage

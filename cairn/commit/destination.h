@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// `Destination`: a place where checkpoints become visible, whole or not at all, and where readers
+// find them. One implementation for each kind of storage (open.cc has the rows): `posix` for file
+// systems, `memory` for memory://. All pass the suite in destination_test.cc.
+//
+// What every implementation promises:
+//  - a reader sees what was committed last or what was there before, never a mixture;
+//  - of two writers of one prefix that began from the same state, one is refused;
+//  - a writer that dies before the decision leaves nothing that a reader would take for a
+//    checkpoint; after it, the next writer finishes what is left to do.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cairn/base/uri.h"
+#include "cairn/commit/attempt_rank.h"
+#include "cairn/commit/attempt_view.h"
+#include "cairn/commit/commit.h"
+#include "cairn/commit/seen_attempts.h"
+#include "cairn/commit/snapshot.h"
+#include "cairn/storage/store.h"
+
+namespace cairn {
+
+/// Threading: compatible; each save or reader opens one of its own.
+class Destination {
+ public:
+  virtual ~Destination() = default;
+
+  // Writers.
+
+  /// Makes the place if it is missing, so that the caller's thread hears what is wrong with it. Not
+  /// durable before begin().
+  virtual Result<void> make() = 0;
+  /// Removes what make() made, if nothing was saved there. REQUIRES: no attempt of ours is open.
+  virtual void unmake() = 0;
+  /// Finishes what others decided and left, then begins an attempt; makes the place if it is
+  /// missing. `invalid_argument` (prefix/nested), `already_exists` (commit/foreign-entry), and what
+  /// the storage adds.
+  virtual Result<std::unique_ptr<Attempt>> begin(const AttemptOptions& options) = 0;
+  /// This rank's place in an attempt that rank 0 began with several ranks; it enters the phase
+  /// "begin". `cancelled` (ranks/gone) if the attempt is not there.
+  virtual Result<std::unique_ptr<AttemptRank>> join(const RankPlace& place) = 0;
+  /// What AttemptRank::abandon() does, for rank 0 when it could not join.
+  virtual Result<void> abandon(const RankPlace& place, const Error& error) = 0;
+  /// Finishes decided attempts, and removes those of dead writers.
+  virtual Result<RecoveryReport> recover() = 0;
+
+  // Readers; they take no lock.
+
+  /// `not_found` if the place is not there; `corrupt` for a damaged record.
+  virtual Result<Snapshot> snapshot() = 0;
+  /// The attempts on their way, and what their ranks do. `not_found` as snapshot().
+  virtual Result<std::vector<SeenAttempt>> look() = 0;
+  /// The objects below `directory`, a name that Snapshot::locate() gave: as they are now, whatever
+  /// becomes visible there later.
+  virtual Result<std::shared_ptr<storage::Store>> open_below(const std::string& directory) = 0;
+};
+
+}  // namespace cairn
