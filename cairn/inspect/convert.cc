@@ -58,7 +58,7 @@ Result<PreparedTree> prepare(const OpenedPrefix& prefix, const SaveOptions& opti
   if (kept.metadata.is_null()) kept.metadata = source.metadata;
   if (kept.extras.is_null()) kept.extras = source.extras;
   CAIRN_TRY_ASSIGN(const PlanOptions plan, plan_options(kept));
-  PreparedTree tree{{}, manifest_head(prefix.name, std::move(structure), kept, runtime), {}};
+  PreparedTree tree{{}, manifest_head(prefix.name, std::move(structure), kept, runtime)};
   for (const std::size_t i : order) {
     const ManifestArray& array = source.arrays[i];
     CAIRN_TRY_ASSIGN(auto planned,
@@ -94,9 +94,11 @@ Result<SaveReport> convert_once(const Checkpoint& from, const std::string& path,
 
 Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
                            const ConvertOptions& options, Runtime& runtime) {
-  return read_settled(from, runtime, [&](const Checkpoint& opened) {
-    return convert_once(opened, path, options, runtime);
-  });
+  CAIRN_TRY_ASSIGN(auto report, read_settled(from, runtime, [&](const Checkpoint& opened) {
+                     return convert_once(opened, path, options, runtime);
+                   }));
+  if (options.save.committed) CAIRN_TRY(options.save.committed(report));
+  return report;
 }
 
 }  // namespace cairn

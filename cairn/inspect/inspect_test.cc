@@ -237,8 +237,14 @@ TEST_F(Inspect, ConvertKeepsTheTreeBothWays) {
     const std::string to = seed % 3 == 0 ? dir / "b.safetensors" : dir / "b";
     SaveOptions second{.layout = std::string(kSafetensorsLayout)};
     second.shard_size = 300;
+    std::string committed;
+    second.committed = [&](const SaveReport& report) -> Result<void> {
+      committed += report.path;
+      return {};
+    };
     const auto there = convert(*a, to, {.save = second}, runtime_);
     ASSERT_TRUE(there) << there.error().to_string();
+    EXPECT_EQ(committed, there->path);
     const auto b = open_checkpoint(to, runtime_);
     ASSERT_TRUE(b) << b.error().to_string();
     EXPECT_EQ(b->prefixes[0].manifest.step, 3);

@@ -4,13 +4,10 @@
 namespace cairn {
 
 Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
-                                         const SerializeOptions& options, Runtime& runtime) {
-  SaveOptions save;
-  save.overwrite = true;
-  save.write_index = options.write_index;
-  CAIRN_TRY_ASSIGN(auto report, save_tree(tree, directory, save, runtime, options.prefix));
-  if (options.commit_callback) options.commit_callback();
-  return report;
+                                         SaveOptions options, Runtime& runtime,
+                                         const std::string& prefix) {
+  options.overwrite = true;
+  return save_tree(tree, directory, options, runtime, prefix);
 }
 
 Result<Loaded> tree_deserialize_leaves(const std::string& directory,

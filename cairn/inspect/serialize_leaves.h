@@ -4,7 +4,6 @@
 // load/load.h are the same with everything else.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -13,15 +12,10 @@
 
 namespace cairn {
 
-struct SerializeOptions {
-  std::string prefix = {};
-  std::function<void()> commit_callback = {};  ///< once, after the decision
-  bool write_index = true;
-};
-
-/// What is there is replaced, whatever leaves it has. Errors of save_checkpoint().
+/// save_tree() with SaveOptions::overwrite set: what is there is replaced, whatever leaves it has.
 Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
-                                         const SerializeOptions& options, Runtime& runtime);
+                                         SaveOptions options, Runtime& runtime,
+                                         const std::string& prefix = "");
 
 struct DeserializeOptions {
   std::optional<Mesh> mesh = {};

@@ -24,6 +24,12 @@ class SerializeLeaves : public ::testing::Test {
   }
 
   Tree tree() const { return Tree::dict(children_); }
+  static auto counting(int& commits) {
+    return [&commits](const SaveReport&) -> Result<void> {
+      ++commits;
+      return {};
+    };
+  }
   bool has_index() const { return std::ifstream(dir_ / "c/tensorstore_index.json").good(); }
 
   testing::TempDir dir_;
@@ -33,8 +39,7 @@ class SerializeLeaves : public ::testing::Test {
 
 TEST_F(SerializeLeaves, GoesThereAndBack) {
   int commits = 0;
-  must(tree_serialize_leaves(dir_ / "c", tree(),
-                             {.prefix = "p", .commit_callback = [&] { ++commits; }}, runtime_));
+  must(tree_serialize_leaves(dir_ / "c", tree(), {.committed = counting(commits)}, runtime_, "p"));
   EXPECT_EQ(commits, 1);
   EXPECT_TRUE(has_index());
   EXPECT_TRUE(std::ifstream(dir_ / "c/p/a/.zarray").good());
@@ -47,24 +52,24 @@ TEST_F(SerializeLeaves, GoesThereAndBack) {
 TEST_F(SerializeLeaves, ReplacesWhateverIsThere) {
   const Tree other = Tree::dict({{"other", Value(true)}});
   for (const Tree& saved : {other, tree()})
-    must(tree_serialize_leaves(dir_ / "c", saved, {.prefix = "p"}, runtime_));
+    must(tree_serialize_leaves(dir_ / "c", saved, {}, runtime_, "p"));
   EXPECT_EQ(testing::difference(must(load(dir_ / "c", {}, runtime_)).tree, tree()), "");
 }
 
 TEST_F(SerializeLeaves, LeavesTheIndexOutIfAsked) {
-  must(tree_serialize_leaves(dir_ / "c", tree(), {.prefix = "p", .write_index = false}, runtime_));
+  must(tree_serialize_leaves(dir_ / "c", tree(), {.write_index = false}, runtime_, "p"));
   EXPECT_FALSE(has_index());
 }
 
 TEST_F(SerializeLeaves, DoesNotTellOfACommitThatFailed) {
   int commits = 0;
-  EXPECT_FALSE(tree_serialize_leaves(
-      dir_ / "c", tree(), {.prefix = "../x", .commit_callback = [&] { ++commits; }}, runtime_));
+  EXPECT_FALSE(tree_serialize_leaves(dir_ / "c", tree(), {.committed = counting(commits)}, runtime_,
+                                     "../x"));
   EXPECT_EQ(commits, 0);
 }
 
 TEST_F(SerializeLeaves, CallsBackForEachArrayInOrder) {
-  must(tree_serialize_leaves(dir_ / "c", tree(), {.prefix = "p"}, runtime_));
+  must(tree_serialize_leaves(dir_ / "c", tree(), {}, runtime_, "p"));
   std::string keys;
   const LeafCallback note = [&](const KeyPath& path, const ShardedArray&) -> Result<Leaf> {
     keys += path.text();
@@ -77,7 +82,7 @@ TEST_F(SerializeLeaves, CallsBackForEachArrayInOrder) {
 }
 
 TEST_F(SerializeLeaves, ReadsInBatches) {
-  must(tree_serialize_leaves(dir_ / "c", tree(), {.prefix = "p"}, runtime_));
+  must(tree_serialize_leaves(dir_ / "c", tree(), {}, runtime_, "p"));
   int batches = 0;
   LoadOptions options;
   options.chunk_size = 2;
@@ -87,7 +92,7 @@ TEST_F(SerializeLeaves, ReadsInBatches) {
 }
 
 TEST_F(SerializeLeaves, LoadsOntoAMesh) {
-  must(tree_serialize_leaves(dir_ / "c", tree(), {.prefix = "p"}, runtime_));
+  must(tree_serialize_leaves(dir_ / "c", tree(), {}, runtime_, "p"));
   const Mesh mesh = must(Mesh::over_ranks({{"x", 2}, {"y", 2}}, 1));
   const auto refused = tree_deserialize_leaves(dir_ / "c", {.mesh = mesh}, runtime_);
   ASSERT_FALSE(refused);

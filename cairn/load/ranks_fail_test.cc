@@ -8,6 +8,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/storage/open.h"
 #include "cairn/testing/interposed_file_system.h"
@@ -99,10 +100,12 @@ TEST_F(RanksFail, TogetherWhenOneHasNothingToSave) {
     expect_failure(testing::by_rank(4,
                                     [&](coord::Coordinator& coordinator) {
                                       Runtime runtime({.threads = 1, .coordinator = &coordinator});
-                                      SaveOptions options;
-                                      if (coordinator.rank() == culprit) options.refusal = refusal;
-                                      return save_tree(tree_of(leaves_, coordinator.rank()), path_,
-                                                       options, runtime, "model");
+                                      SaveInternals internals;
+                                      if (coordinator.rank() == culprit)
+                                        internals.refusal = refusal;
+                                      const Tree tree = tree_of(leaves_, coordinator.rank());
+                                      return save_checkpoint({{"model", tree}}, path_, {}, runtime,
+                                                             &internals);
                                     }),
                    "rank " + std::to_string(culprit) + ": there is nothing here");
   }

@@ -11,6 +11,7 @@
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
@@ -32,10 +33,12 @@ using Leaf = testing::ShardedLeaf;
 /// The reports of all ranks.
 std::vector<Result<SaveReport>> save_by_ranks(int ranks, const std::string& path,
                                               const SaveOptions& options,
-                                              const std::function<Tree(int)>& tree) {
+                                              const std::function<Tree(int)>& tree,
+                                              const SaveInternals& internals = {}) {
   return testing::by_rank(ranks, [&](coord::Coordinator& coordinator) {
     Runtime runtime({.threads = 1, .coordinator = &coordinator});
-    return save_tree(tree(coordinator.rank()), path, options, runtime, "model");
+    return save_checkpoint({{"model", tree(coordinator.rank())}}, path, options, runtime,
+                           &internals);
   });
 }
 
@@ -304,11 +307,11 @@ TEST(Ranks, HashTogetherWhatIsAskedForAndFindWhatIsNotAsItWas) {
     SaveOptions options{.layout = std::string(round % 2 == 0 ? kZarr2Layout : kSafetensorsLayout)};
     options.chunk_bytes = 1000 + testing::below(random, 1 << 20);
     options.enable_compression = round % 4 == 0;
-    options.hash_chunks = round % 3 == 0;
     options.enable_validation = true;
     testing::TempDir dir;
     for (const auto& report :
-         save_by_ranks(ranks, dir / "c", options, [&](int rank) { return tree_of(leaves, rank); }))
+         save_by_ranks(ranks, dir / "c", options, [&](int rank) { return tree_of(leaves, rank); },
+                       {.hash_chunks = round % 3 == 0}))
       ASSERT_TRUE(report) << report.error().to_string();
     Runtime runtime;
     auto checkpoint = must(open_checkpoint(dir / "c", runtime));

@@ -12,6 +12,7 @@
 #include "cairn/load/load.h"
 #include "cairn/load/read_boxes.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -163,11 +164,12 @@ TEST(SaveStructures, ComeAndGoWithTheirPrefix) {
   TempDir dir;
   const Tree tree = array_tree(DType::kInt32, {4});
   const std::string file = dir / "c/model_structure.json";
-  const SaveOptions described{.structures = {{"model", "first"}, {"tx", "other"}}};
-  ASSERT_TRUE(save_checkpoint({{"model", tree}, {"tx", tree}}, dir / "c", described, runtime));
+  const SaveInternals first{.structures = {{"model", "first"}, {"tx", "other"}}};
+  ASSERT_TRUE(save_checkpoint({{"model", tree}, {"tx", tree}}, dir / "c", {}, runtime, &first));
   EXPECT_EQ(testing::read_file(file), "first");
   EXPECT_EQ(testing::read_file(dir / "c/tx_structure.json"), "other");
-  ASSERT_TRUE(save_tree(tree, dir / "c", {.structures = {{"model", "second"}}}, runtime, "model"));
+  const SaveInternals second{.structures = {{"model", "second"}}};
+  ASSERT_TRUE(save_checkpoint({{"model", tree}}, dir / "c", {}, runtime, &second));
   EXPECT_EQ(testing::read_file(file), "second");
   const auto loaded = load(dir / "c", {.prefix = "model"}, runtime);
   ASSERT_TRUE(loaded) << loaded.error().to_string();
@@ -177,9 +179,8 @@ TEST(SaveStructures, ComeAndGoWithTheirPrefix) {
   ASSERT_TRUE(save_tree(tree, dir / "c", {.write_index = false}, runtime, "model"));
   EXPECT_FALSE(std::filesystem::exists(file));
   EXPECT_TRUE(std::filesystem::exists(dir / "c/tx_structure.json"));
-  SaveOptions others = described;
-  others.layout = kSafetensorsLayout;
-  ASSERT_TRUE(save_tree(tree, dir / "s", others, runtime, "model"));
+  const SaveOptions others{.layout = std::string(kSafetensorsLayout)};
+  ASSERT_TRUE(save_checkpoint({{"model", tree}}, dir / "s", others, runtime, &first));
   EXPECT_FALSE(std::filesystem::exists(dir / "s/model_structure.json"));
 }
 

@@ -17,6 +17,7 @@
 #include "cairn/coord/agreement.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/runtime/in_flight.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/tree/flatten.h"
 
 namespace cairn {
@@ -37,34 +38,31 @@ Result<Tree> gathered(const Tree& tree, const LeafCallback& gather) {
 }
 
 SaveOptions save_options(const AsyncManagerOptions& manager, const SaveTreeOptions& options,
-                         Runtime& runtime) {
-  SaveOptions save;
+                         const std::string& path) {
+  SaveOptions save = options.save;
   save.layout = manager.use_tensorstore ? kZarr2Layout : kSafetensorsLayout;
   save.enable_compression = manager.enable_compression && manager.use_tensorstore;
-  save.float_dtype = options.float_dtype ? options.float_dtype : manager.float_dtype;
+  if (!save.float_dtype) save.float_dtype = manager.float_dtype;
   save.enable_validation = manager.enable_validation;
   save.shard_size = manager.shard_size;
   save.timeout = manager.timeout;
-  if (options.mesh) save.mesh = options.mesh->axes();
-  save.wishes = options.wishes;
-  save.step = options.step;
-  save.run_id = options.run_id;
-  save.metadata = options.metadata;
-  save.extras = options.extras;
-  save.overwrite = true;
-  save.write_index = options.write_index;
-  save.mark = options.mark;
-  save.guard = options.guard;
-  save.progress = options.progress;
-  save.phase = options.phase;
-  if (manager.verbose) {
-    save.phase = [&runtime, user = options.phase](std::string_view phase) {
-      runtime.log(LogLevel::kInfo, "save/phase", std::string(phase));
-      if (user) user(phase);
+  save.overwrite = manager.overwrite;
+  if (options.callback) {
+    save.committed = [path, first = save.committed,
+                      callback = options.callback](const SaveReport& report) -> Result<void> {
+      if (first) CAIRN_TRY(first(report));
+      callback(path);
+      return {};
     };
   }
-  if (options.adjust) options.adjust(save);
   return save;
+}
+
+PhaseSink logged(PhaseSink phases, Runtime& runtime) {
+  return [&runtime, phases = std::move(phases)](std::string_view phase) {
+    runtime.log(LogLevel::kInfo, "save/phase", std::string(phase));
+    if (phases) phases(phase);
+  };
 }
 
 Result<void> check_storage(const AsyncManagerOptions& manager) {
@@ -105,42 +103,23 @@ void AsyncCheckpointManager::set_options(AsyncManagerOptions options) {
 
 Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std::string& path,
                                                      const SaveTreeOptions& options) {
-  return begin_save({{options.prefix, tree}}, path, options);
+  return save_checkpoint({{options.prefix, tree}}, path, options);
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const std::string& path,
-                                                       const SavePytreeOptions& options) {
+                                                       const SaveTreeOptions& options,
+                                                       const SaveInternals* internals) {
   if (options.prefix.empty()) {
     return Error(Code::kInvalidArgument, "save/no-prefix",
                  "save_pytree needs a prefix, such as \"model\"; save_tree does without");
   }
-  return save_tree(tree, path,
-                   {.prefix = options.prefix,
-                    .mesh = options.mesh,
-                    .float_dtype = options.dtype,
-                    .metadata = options.metadata,
-                    .extras = options.extras,
-                    .callback = options.callback,
-                    .do_all_gather = options.do_all_gather,
-                    .cpu_offload = options.cpu_offload,
-                    .write_index = options.write_index,
-                    .progress = options.progress,
-                    .phase = options.phase,
-                    .step = options.step,
-                    .wishes = options.wishes,
-                    .committed = options.committed,
-                    .adjust = options.adjust});
+  return save_checkpoint({{options.prefix, tree}}, path, options, internals);
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<NamedTree>& trees,
                                                            const std::string& path,
-                                                           const SaveTreeOptions& options) {
-  return begin_save(trees, path, options);
-}
-
-Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> trees,
-                                                      const std::string& path,
-                                                      const SaveTreeOptions& options) {
+                                                           const SaveTreeOptions& options,
+                                                           const SaveInternals* internals) {
   const AsyncManagerOptions manager = this->options();
   if (!manager.enable.value_or(true)) {
     CAIRN_TRY(coord::agree(ranks(), {}, "save nothing: saves are switched off"));
@@ -151,20 +130,18 @@ Result<SaveHandle> AsyncCheckpointManager::begin_save(std::vector<NamedTree> tre
   CAIRN_TRY(check_storage(manager));
   CAIRN_TRY_ASSIGN(auto before, make_way(manager.while_saving));
   if (options.do_all_gather) tell_of_gathering();
+  std::vector<NamedTree> saved = trees;
   if (options.gather_fns) {
-    for (auto& [prefix, tree] : trees) {
+    for (auto& [prefix, tree] : saved) {
       CAIRN_TRY_ASSIGN(tree, gathered(tree, options.gather_fns));
     }
   }
-  AsyncSaveOptions how{.save = save_options(manager, options, *runtime_),
-                       .after = std::move(before),
-                       .waited_for = blocks(manager)};
-  how.committed = [path, options](const SaveReport& report) -> Result<void> {
-    if (options.committed) CAIRN_TRY(options.committed(report));
-    if (options.callback) options.callback(path);
-    return {};
-  };
-  CAIRN_TRY_ASSIGN(SaveHandle handle, save_async(trees, path, how, runtime_));
+  SaveInternals inner = internals != nullptr ? *internals : SaveInternals();
+  inner.after = std::move(before);
+  inner.waited_for = blocks(manager);
+  if (manager.verbose) inner.phase = logged(std::move(inner.phase), *runtime_);
+  CAIRN_TRY_ASSIGN(SaveHandle handle,
+                   save_async(saved, path, save_options(manager, options, path), runtime_, &inner));
   {
     MutexLock lock(mutex_);
     saves_.push_back(handle);
@@ -180,7 +157,8 @@ void AsyncCheckpointManager::tell_of_gathering() {
 }
 
 // The save that the next one comes after, if it need not be waited for.
-Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving while_saving) {
+Result<std::shared_ptr<const SaveHandle>> AsyncCheckpointManager::make_way(
+    WhileSaving while_saving) {
   if (while_saving == WhileSaving::kWait) {
     CAIRN_TRY(check_may_wait(saves_in_flight()));
     for (const SaveHandle& save : saves_in_flight()) save.wait_for_end();
@@ -194,8 +172,8 @@ Result<std::optional<SaveHandle>> AsyncCheckpointManager::make_way(WhileSaving w
                              flying.front().path(), flying.front().phase()));
   }();
   CAIRN_TRY(coord::agree(ranks(), mine, "begin a save"));
-  if (flying.empty()) return std::optional<SaveHandle>();
-  return std::optional(flying.back());
+  if (flying.empty()) return std::shared_ptr<const SaveHandle>();
+  return std::make_shared<const SaveHandle>(flying.back());
 }
 
 std::vector<SaveHandle> AsyncCheckpointManager::saves_in_flight() const {

@@ -41,6 +41,9 @@ struct AsyncManagerOptions {
   bool blocking = false;
   WhileSaving while_saving = WhileSaving::kWait;
   std::uint64_t shard_size = 5 * kGiB;  ///< largest safetensors part
+  /// SaveOptions::overwrite of its saves: a prefix that is there is replaced whole, whatever leaves
+  /// it has.
+  bool overwrite = true;
   /// With several ranks: SaveOptions::timeout of its saves, and how long the ranks wait for each
   /// other when they begin one or decide something. The slowest may be far behind.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
@@ -49,52 +52,18 @@ struct AsyncManagerOptions {
 /// Gets the path when the checkpoint is committed; in the background.
 using SavedCallback = std::function<void(const std::string& path)>;
 
-/// Has the last word on how something is saved, once it is known that it will be.
-using SaveAdjustment = std::function<void(SaveOptions& options)>;
-
-/// What every save takes, and what a run adds to it.
+/// One save by a manager.
 struct SaveTreeOptions {
   std::string prefix = {};
-  /// Written down with the checkpoint where no array has a sharding on a mesh; saves need none.
-  std::optional<Mesh> mesh = {};
+  /// Layout, compression, SHA-256, size of parts, timeout and `overwrite` are as the manager's
+  /// options say, whatever stands here; floats are cast as it says where nothing stands here.
+  SaveOptions save = {};
   /// Replaces each array before it is saved: what gathers it, or says that it need not be.
   LeafCallback gather_fns = {};
-  std::optional<DType> float_dtype = {};  ///< for this save
-  Json metadata = {};                     ///< the user's; an object, or null
-  Json extras = {};                       ///< the user's; an object, or null
-  SavedCallback callback = {};
+  SavedCallback callback = {};  ///< after SaveOptions::committed
   /// Arrays are written from where they lie, with the same result: the log says so, once.
   bool do_all_gather = false;
   bool cpu_offload = false;  ///< accepted: host memory is where saves are staged in any case
-  bool write_index = true;
-  ProgressSink progress = {};  ///< of what this rank writes; also after the call has returned
-  PhaseSink phase = {};        ///< likewise
-  std::optional<std::int64_t> step = {};
-  SpecTree wishes = {};  ///< SaveOptions::wishes
-  // What a run adds.
-  std::string run_id = {};
-  std::optional<std::string> mark = {};  ///< text of metadata.json
-  CommitGuard guard = {};
-  std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
-  SaveAdjustment adjust = {};
-};
-
-struct SavePytreeOptions {
-  std::string prefix = {};        ///< needed
-  std::optional<Mesh> mesh = {};  ///< these three as for save_tree()
-  bool do_all_gather = false;
-  bool cpu_offload = true;
-  std::optional<DType> dtype = {};  ///< floats are saved as this type
-  SpecTree wishes = {};             ///< SaveOptions::wishes
-  Json metadata = {};               ///< the user's; an object, or null
-  Json extras = {};                 ///< the user's; an object, or null
-  SavedCallback callback = {};
-  bool write_index = true;
-  ProgressSink progress = {};
-  PhaseSink phase = {};
-  std::optional<std::int64_t> step = {};
-  std::function<Result<void>(const SaveReport&)> committed = {};  ///< before `callback`
-  SaveAdjustment adjust = {};
 };
 
 /// Threading: safe; with several ranks, one caller at a time and the same calls on all of them.
@@ -114,8 +83,7 @@ class AsyncCheckpointManager {
   /// The ranks of the job, which wait for each other as AsyncManagerOptions::timeout says.
   coord::Ranks ranks() const;
 
-  /// Returns as save_async() does. A prefix that is there is replaced whole, whatever leaves it
-  /// has: SaveOptions::overwrite is set, unless `options.adjust` resets it.
+  /// Returns as save_async() does.
   Result<SaveHandle> save_tree(const Tree& tree, const std::string& path,
                                const SaveTreeOptions& options = {});
   /// The same under its other name.
@@ -125,10 +93,14 @@ class AsyncCheckpointManager {
   }
   /// As save_tree(), with a prefix. `invalid_argument` (save/no-prefix) without.
   Result<SaveHandle> save_pytree(const Tree& tree, const std::string& path,
-                                 const SavePytreeOptions& options);
+                                 const SaveTreeOptions& options,
+                                 const SaveInternals* internals = nullptr);
   /// Several prefixes, one decision; `options.prefix` is not looked at.
+  ///
+  /// `internals` is for the library itself (save/save_internals.h).
   Result<SaveHandle> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
-                                     const SaveTreeOptions& options = {});
+                                     const SaveTreeOptions& options = {},
+                                     const SaveInternals* internals = nullptr);
 
   /// cairn::load(), with SHA-256 checked if the manager validates.
   Result<Loaded> load(const std::string& path, LoadOptions options = {});
@@ -156,10 +128,8 @@ class AsyncCheckpointManager {
   static std::string safe_loadpath(const std::string& path);
 
  private:
-  Result<SaveHandle> begin_save(std::vector<NamedTree> trees, const std::string& path,
-                                const SaveTreeOptions& options);
   void tell_of_gathering();
-  Result<std::optional<SaveHandle>> make_way(WhileSaving while_saving);
+  Result<std::shared_ptr<const SaveHandle>> make_way(WhileSaving while_saving);
   std::optional<Error> take_error();
 
   const std::shared_ptr<Runtime> runtime_;

@@ -14,6 +14,7 @@
 #include "cairn/base/sha256.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/manifest/manifest_json.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
@@ -100,8 +101,8 @@ TEST_F(Manager, ReplacesATreeWithOtherLeavesUnlessItIsTold) {
   must(must(manager.save(Tree::dict({{"old", Value(true)}}), path_)).wait());
   must(must(manager.save(tree_of(1), path_)).wait());
   EXPECT_EQ(difference(tree_of(1), must(manager.load(path_)).tree), "");
-  const SaveTreeOptions careful{.adjust = [](SaveOptions& save) { save.overwrite = false; }};
-  const auto refused = must(manager.save(Tree::dict({{"old", Value(true)}}), path_, careful));
+  manager.set_options({.overwrite = false});
+  const auto refused = must(manager.save(Tree::dict({{"old", Value(true)}}), path_));
   EXPECT_EQ(testing::reason(refused.wait()), "save/other-tree");
 }
 
@@ -122,14 +123,15 @@ TEST_F(Manager, CastsFloatsWhereItIsAskedTo) {
   auto casting = make({.float_dtype = DType::kBfloat16});
   must(casting.save_tree(tree_of(1), path_));
   EXPECT_EQ(type_of(path_), DType::kBfloat16);
-  must(casting.save_tree(tree_of(1), path_, {.float_dtype = DType::kFloat16}));
+  must(casting.save_tree(tree_of(1), path_, {.save = {.float_dtype = DType::kFloat16}}));
   EXPECT_EQ(type_of(path_), DType::kFloat16);
   must(make().save_tree(tree_of(1), path_));
   EXPECT_EQ(type_of(path_), DType::kFloat32);
 }
 
 TEST_F(Manager, CastsWhatATreeWithAPrefixAsksFor) {
-  must(make().save_pytree(tree_of(1), path_, {.prefix = "model", .dtype = DType::kBfloat16}));
+  must(make().save_pytree(tree_of(1), path_,
+                          {.prefix = "model", .save = {.float_dtype = DType::kBfloat16}}));
   const auto loaded = must(make().load(path_));
   for (const NamedLeaf& leaf : must(flatten(loaded.tree)))
     EXPECT_EQ(std::get<ShardedArray>(leaf.leaf).dtype(), DType::kBfloat16);
@@ -140,8 +142,9 @@ TEST_F(Manager, WritesDownTheMeshThatItIsGiven) {
   const auto axes_of = [&](const std::string& path) {
     return must(open_checkpoint(path, *make().runtime())).prefixes.front().manifest.mesh;
   };
-  must(make().save_tree(tree_of(1), dir_ / "a", {.mesh = mesh}));
-  must(make().save_pytree(tree_of(1), dir_ / "b", {.prefix = "model", .mesh = mesh}));
+  must(make().save_tree(tree_of(1), dir_ / "a", {.save = {.mesh = mesh.axes()}}));
+  must(make().save_pytree(tree_of(1), dir_ / "b",
+                          {.prefix = "model", .save = {.mesh = mesh.axes()}}));
   must(make().save_tree(tree_of(1), dir_ / "c"));
   EXPECT_EQ(axes_of(dir_ / "a"), mesh.axes());
   EXPECT_EQ(axes_of(dir_ / "b"), mesh.axes());
@@ -214,13 +217,15 @@ TEST_F(Manager, TellsWhoWantsToKnowHowFarASaveIs) {
     Mutex mutex;
     std::vector<std::string> phases;
     std::pair<std::uint64_t, std::uint64_t> last;
-    SaveTreeOptions options;
-    options.phase = [&](std::string_view phase) {
+    SaveInternals internals;
+    internals.phase = [&](std::string_view phase) {
       MutexLock lock(mutex);
       phases.emplace_back(phase);
     };
-    options.progress = [&](std::uint64_t done, std::uint64_t total) { last = {done, total}; };
-    must(must(make({.verbose = verbose}).save(tree_of(1), path_, options)).wait());
+    SaveTreeOptions options;
+    options.save.progress = [&](std::uint64_t done, std::uint64_t total) { last = {done, total}; };
+    auto manager = make({.verbose = verbose});
+    must(must(manager.save_checkpoint({{"", tree_of(1)}}, path_, options, &internals)).wait());
     EXPECT_EQ(phases, (std::vector<std::string>{"writing", "syncing", "committing"}));
     EXPECT_EQ(last, std::pair(std::uint64_t{1680}, std::uint64_t{1680}));
   }
@@ -238,18 +243,22 @@ TEST_F(Manager, BlocksWhenItIsAskedTo) {
 TEST_F(Manager, KeepsWhatTheUserAdds) {
   auto manager = make();
   std::string told;
-  SavePytreeOptions options{.prefix = "model", .callback = [&](const std::string& path) {
-                              told = path + (has("cairn.json") ? " committed" : "");
-                            }};
-  options.metadata = Json(Json::Object{{"lr", 0.5}});
-  options.extras = Json(Json::Object{{"epoch", 3}});
-  options.step = 7;
+  SaveTreeOptions options{.prefix = "model", .callback = [&](const std::string& path) {
+                            told += path + (has("cairn.json") ? " committed" : "");
+                          }};
+  options.save.committed = [&](const SaveReport& report) -> Result<void> {
+    told = std::to_string(report.arrays) + " in ";
+    return {};
+  };
+  options.save.metadata = Json(Json::Object{{"lr", 0.5}});
+  options.save.extras = Json(Json::Object{{"epoch", 3}});
+  options.save.step = 7;
   must(manager.save_pytree(tree_of(1), path_, options));
   const auto loaded = must(manager.load_pytree(path_, {.prefix = "model"}));
   EXPECT_EQ(loaded.metadata.find("lr")->number(), 0.5);
   EXPECT_EQ(loaded.extras.find("epoch")->integral(), 3);
   must(manager.wait_until_finished());
-  EXPECT_EQ(told, path_ + " committed");
+  EXPECT_EQ(told, "2 in " + path_ + " committed");
   EXPECT_EQ(must(open_checkpoint(path_, *manager.runtime())).record->step, 7);
 }
 
@@ -266,7 +275,7 @@ TEST_F(Manager, RefusesAPytreeWithoutAPrefix) {
 }
 
 TEST_F(Manager, LeavesOutTheIndexWhenItIsAskedTo) {
-  must(must(make().save_tree(tree_of(1), path_, {.write_index = false})).wait());
+  must(must(make().save_tree(tree_of(1), path_, {.save = {.write_index = false}})).wait());
   EXPECT_FALSE(has("tensorstore_index.json"));
   must(make().load(path_));
 }
@@ -309,7 +318,8 @@ TEST_F(Manager, TellsAnErrorOnceToWhoeverComesFirst) {
   };
   for (const Call& call : calls) {
     auto manager = make();
-    const auto handle = must(manager.save(tree_of(1), path_, {.guard = refusing()}));
+    const SaveInternals internals{.guard = refusing()};
+    const auto handle = must(manager.save_checkpoint({{"", tree_of(1)}}, path_, {}, &internals));
     const auto told = call(manager);
     ASSERT_FALSE(told);
     EXPECT_EQ(told.error().reason(), "run/taken-over");

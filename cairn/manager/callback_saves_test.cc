@@ -61,7 +61,8 @@ class SavesOfCallbacks : public ::testing::Test {
 
 TEST_F(SavesOfCallbacks, RemoveNothingWhenTheySavedNothing) {
   auto run = make();
-  must(run->save_checkpoint(Tree(Value(1.0)), "run-1", {.step = 1, .is_temporary = true}));
+  must(
+      run->save_checkpoint(Tree(Value(1.0)), "run-1", {.save = {.step = 1}, .is_temporary = true}));
   must(run->wait_until_finished());
   step(*run, 2, saves_nothing_);
   EXPECT_TRUE(has("run-1/cairn.json"));
@@ -125,7 +126,7 @@ TEST_F(SavesOfCallbacks, AreMarkedWhicheverRankWrites) {
 TEST_F(SavesOfCallbacks, LeaveOlderCheckpointsOfTheSameNameAsTheyAre) {
   using Make = std::function<void()>;
   const Make older[] = {
-      [&] { must(make()->save_checkpoint(Tree(Value(1.0)), "run-5", {.step = 5})); },
+      [&] { must(make()->save_checkpoint(Tree(Value(1.0)), "run-5", {.save = {.step = 5}})); },
       [&] { must(make()->on_step(5, {.force = true, .true_callbacks = {saves_in_its_way_}})); },
       [&] { must(saves_in_its_way_(base_ + "/run-5", nullptr, Json())); },
   };
@@ -135,7 +136,8 @@ TEST_F(SavesOfCallbacks, LeaveOlderCheckpointsOfTheSameNameAsTheyAre) {
     wait_for_background();
     const bool is_marked = has("run-5/metadata.json");
     auto run = make();
-    must(run->save_checkpoint(Tree(Value(1.0)), "run-4", {.step = 4, .is_temporary = true}));
+    must(run->save_checkpoint(Tree(Value(1.0)), "run-4",
+                              {.save = {.step = 4}, .is_temporary = true}));
     warned_ = 0;
     step(*run, 5, saves_nothing_);
     EXPECT_EQ(warned_, 1);
@@ -149,7 +151,7 @@ TEST_F(SavesOfCallbacks, LeaveOlderCheckpointsOfTheSameNameAsTheyAre) {
 }
 
 TEST_F(SavesOfCallbacks, MarkOlderCheckpointsThatTheySaveAgain) {
-  must(make()->save_checkpoint(Tree(Value(1.0)), "run-5", {.step = 5}));
+  must(make()->save_checkpoint(Tree(Value(1.0)), "run-5", {.save = {.step = 5}}));
   wait_for_background();
   auto run = make();
   step(*run, 5, [&](const std::string& path, const Mesh*, const Json&) -> Result<void> {

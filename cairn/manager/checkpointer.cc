@@ -18,6 +18,7 @@
 #include "cairn/run/ownership.h"
 #include "cairn/run/removal.h"
 #include "cairn/runtime/in_flight.h"
+#include "cairn/save/save_internals.h"
 
 namespace cairn {
 
@@ -57,24 +58,22 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
-                                            const StepOptions& options) override {
+                                            const StepOptions& options,
+                                            const SaveInternals* internals) override {
     CAIRN_TRY_ASSIGN(const auto decision, decider_.decide(step, options.force));
     if (decision.kind == SaveKind::kNone) return std::optional<SaveHandle>();
-    const Saving saving{.step = step,
-                        .is_temporary = decision.kind == SaveKind::kTemporary,
-                        .extras = options.extras,
-                        .metrics = options.metrics,
-                        .mesh = options.mesh,
-                        .callbacks = options.true_callbacks};
+    Saving saving{.save = options.save,
+                  .is_temporary = decision.kind == SaveKind::kTemporary,
+                  .metrics = options.metrics,
+                  .mesh = options.mesh,
+                  .callbacks = options.true_callbacks};
+    saving.save.step = step;
     const std::string path = base_.below(fmt::format("run-{}", step));
-    CAIRN_TRY_ASSIGN(
-        auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
-          if (!trees) return have_saved(path, saving);
-          CAIRN_TRY_ASSIGN(const auto named, trees());
-          return save(
-              named, path, saving,
-              {.progress = options.progress, .phase = options.phase, .adjust = options.adjust});
-        }));
+    CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
+                       if (!trees) return have_saved(path, saving);
+                       CAIRN_TRY_ASSIGN(const auto named, trees());
+                       return save(named, path, saving, internals);
+                     }));
     if (decision.stop) {
       decider_.stop();
       CAIRN_TRY(handle.wait(Deadline::in(options_.stop_timeout)));
@@ -87,37 +86,36 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
-                                     const SaveCheckpointOptions& options) override {
+                                     const SaveCheckpointOptions& options,
+                                     const SaveInternals* internals) override {
     if (options.structured && options.prefix.empty()) {
       return Error(Code::kInvalidArgument, "save/no-prefix",
                    "a structured save needs a prefix, such as \"model\"");
     }
     CAIRN_TRY_ASSIGN(const std::string path, place_of(base_, destination));
-    return begin(path, options.step, [&] { return save_one(tree, path, options); });
+    return begin(path, options.save.step, [&]() -> Result<SaveHandle> {
+      Saving saving{
+          .save = options.save, .is_temporary = options.is_temporary, .metrics = options.metrics};
+      CAIRN_TRY(add_wishes(tree, options, saving.save));
+      return save({{options.prefix, tree}}, path, saving, internals);
+    });
   }
 
   Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
-                                 const SaveCheckpointOptions& options) override {
-    if (options.step) {
+                                 const SaveCheckpointOptions& options,
+                                 const SaveInternals* internals) override {
+    if (options.save.step) {
       SaveCheckpointOptions structured = options;
       structured.structured = true;
       return save_checkpoint(
-          tree, destination.empty() ? fmt::format("run-{}", *options.step) : destination,
-          structured);
+          tree, destination.empty() ? fmt::format("run-{}", *options.save.step) : destination,
+          structured, internals);
     }
-    CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
-    SavePytreeOptions how{.prefix = options.prefix,
-                          .mesh = options.mesh,
-                          .dtype = options.dtype,
-                          .wishes = std::move(wishes),
-                          .extras = options.extras,
-                          .write_index = options.write_index,
-                          .progress = options.progress,
-                          .adjust = options.adjust};
-    if (options.commit_callback)
-      how.committed = [done = options.commit_callback](const SaveReport&) { return done(); };
+    SaveTreeOptions how{.prefix = options.prefix, .save = options.save};
+    CAIRN_TRY(add_wishes(tree, options, how.save));
     const std::string path = destination.empty() ? base_ : destination;
-    return begin(path, std::nullopt, [&] { return manager_->save_pytree(tree, path, how); });
+    return begin(path, std::nullopt,
+                 [&] { return manager_->save_pytree(tree, path, how, internals); });
   }
 
   Result<std::optional<Loaded>> load_checkpoint_if_any(
@@ -160,9 +158,8 @@ class RunCheckpointer final : public Checkpointer {
  private:
   /// One save, by whatever call.
   struct Saving {
-    std::optional<std::int64_t> step = {};
+    SaveOptions save = {};
     bool is_temporary = false;
-    Json extras = {};
     Json metrics = {};
     const Mesh* mesh = nullptr;
     std::vector<CheckpointCallback> callbacks = {};
@@ -192,55 +189,41 @@ class RunCheckpointer final : public Checkpointer {
 
   // With its place in the run, if rank 0 owns that by now and `path` is of it.
   Mark mark_of(const Saving& saving, const std::string& path) {
-    Mark mark = make_mark(saving.step.value_or(-1), saving.is_temporary, runtime_.clock().wall());
-    mark.extra = mark_members(saving.extras, saving.metrics);
-    if (owner_ && saving.step && is_of_run(base_, path))
-      mark.lineage = branch_.next(*saving.step, path.substr(base_.text().size() + 1), *owner_);
+    const auto step = saving.save.step;
+    Mark mark = make_mark(step.value_or(-1), saving.is_temporary, runtime_.clock().wall());
+    mark.extra = mark_members(saving.save.extras, saving.metrics);
+    if (owner_ && step && is_of_run(base_, path))
+      mark.lineage = branch_.next(*step, path.substr(base_.text().size() + 1), *owner_);
     return mark;
   }
 
-  static Result<SpecTree> wishes_of(const Tree& tree, const SaveCheckpointOptions& options) {
-    return wished_specs(tree, options.shardings, options.partition_rules,
-                        options.mesh ? &*options.mesh : nullptr);
-  }
-
-  Result<SaveHandle> save_one(const Tree& tree, const std::string& path,
-                              const SaveCheckpointOptions& options) {
-    Saving saving{.step = options.step,
-                  .is_temporary = options.is_temporary,
-                  .extras = options.extras,
-                  .metrics = options.metrics};
-    if (options.commit_callback) {
-      saving.callbacks.push_back([done = options.commit_callback](const std::string&, const Mesh*,
-                                                                  const Json&) { return done(); });
-    }
-    CAIRN_TRY_ASSIGN(auto wishes, wishes_of(tree, options));
-    return save({{options.prefix, tree}}, path, saving,
-                {.mesh = options.mesh,
-                 .float_dtype = options.dtype,
-                 .write_index = options.write_index,
-                 .progress = options.progress,
-                 .wishes = std::move(wishes),
-                 .adjust = options.adjust});
+  static Result<void> add_wishes(const Tree& tree, const SaveCheckpointOptions& options,
+                                 SaveOptions& save) {
+    if (options.mesh) save.mesh = options.mesh->axes();
+    if (options.shardings == nullptr && options.partition_rules == nullptr) return {};
+    CAIRN_TRY_ASSIGN(save.wishes, wished_specs(tree, options.shardings, options.partition_rules,
+                                               options.mesh ? &*options.mesh : nullptr));
+    return {};
   }
 
   Result<SaveHandle> save(const std::vector<NamedTree>& trees, const std::string& path,
-                          const Saving& saving, SaveTreeOptions how) {
-    CAIRN_TRY(check_object(saving.extras, "extras"));
+                          const Saving& saving, const SaveInternals* internals) {
+    CAIRN_TRY(check_object(saving.save.extras, "extras"));
     CAIRN_TRY(check_object(saving.metrics, "metrics"));
-    const std::int64_t step = saving.step.value_or(0);
     const bool of_run = is_of_run(base_, path);
     if (of_run) CAIRN_TRY(own());
     const Mark mark = mark_of(saving, path);
-    how.extras = saving.extras;
-    how.metadata = to_json(mark);
-    how.step = saving.step;
-    how.run_id = of_run ? run_id_ : std::string();
-    how.mark = dump_mark(mark);
-    how.guard = of_run ? guard() : CommitGuard();
-    how.committed = after_commit(path, saving, to_json(mark));
-    CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how));
-    decider_.saved(step);
+    SaveTreeOptions how{.save = saving.save};
+    how.save.metadata = to_json(mark);
+    how.save.committed = after_commit(path, saving, to_json(mark));
+    SaveInternals inner = internals != nullptr ? *internals : SaveInternals();
+    inner.mark = dump_mark(mark);
+    if (of_run) {
+      inner.run_id = run_id_;
+      inner.guard = both_guards(std::move(inner.guard), guard());
+    }
+    CAIRN_TRY_ASSIGN(auto handle, manager_->save_checkpoint(trees, path, how, &inner));
+    decider_.saved(saving.save.step.value_or(0));
     return handle;
   }
 
@@ -270,7 +253,7 @@ class RunCheckpointer final : public Checkpointer {
                                                               const Json& mark) {
     const bool leads = runtime_.rank() == 0 && is_of_run(base_, path);
     RunCleaner::Saved saved{.path = path,
-                            .step = saving.step.value_or(0),
+                            .step = saving.save.step.value_or(0),
                             .is_temporary = saving.is_temporary,
                             .rules = options_.retention,
                             .leftovers_too = options_.delete_old_temp_checkpoints,
@@ -278,7 +261,9 @@ class RunCheckpointer final : public Checkpointer {
     const std::shared_ptr<const Mesh> mesh =
         saving.mesh != nullptr ? std::make_shared<const Mesh>(*saving.mesh) : nullptr;
     return [cleaner = cleaner_, saved = std::move(saved), leads, mesh, mark,
+            first = saving.save.committed,
             callbacks = saving.callbacks](const SaveReport& report) -> Result<void> {
+      if (first) CAIRN_TRY(first(report));
       for (const CheckpointCallback& callback : callbacks)
         CAIRN_TRY(callback(saved.path, mesh.get(), mark));
       if (leads) cleaner->clean_after(saved, report);
@@ -295,10 +280,11 @@ class RunCheckpointer final : public Checkpointer {
                                                            .mark = mark,
                                                            .guard = guard()},
                                                           *manager_));
-    decider_.saved(*saving.step);
+    decider_.saved(*saving.save.step);
     if (marked) {
-      CAIRN_TRY(after_commit(path, {.step = saving.step, .is_temporary = saving.is_temporary},
-                             to_json(mark))(SaveReport{}));
+      Saving done = saving;
+      done.callbacks.clear();
+      CAIRN_TRY(after_commit(path, done, to_json(mark))(SaveReport{}));
     }
     return SaveHandle::of_nothing(path);
   }

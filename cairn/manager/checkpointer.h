@@ -35,8 +35,12 @@ class Checkpointer {
   /// seconds at the pace so far. The error of an earlier save is the answer here if nobody has
   /// heard of it yet. The first save takes the run directory: `failed_precondition` (run/owned)
   /// with host, process and time of the job that has it; after a take-over, run/taken-over.
+  ///
+  /// `internals`, here and below, is for the library itself (save/save_internals.h); here it is
+  /// read when `trees` has returned.
   virtual Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Trees& trees,
-                                                    const StepOptions& options = {}) = 0;
+                                                    const StepOptions& options = {},
+                                                    const SaveInternals* internals = nullptr) = 0;
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const OneTree& tree,
                                             const StepOptions& options = {});
   Result<std::optional<SaveHandle>> on_step(std::int64_t step, const Tree& tree,
@@ -55,11 +59,13 @@ class Checkpointer {
   /// directory itself, gets a checkpoint with a mark that is none of the run: nothing is removed
   /// for its sake.
   virtual Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
-                                             const SaveCheckpointOptions& options = {}) = 0;
+                                             const SaveCheckpointOptions& options = {},
+                                             const SaveInternals* internals = nullptr) = 0;
   /// With a step: as save_checkpoint(), into `destination` or run-<step>. Without: into the path
   /// `destination`, or the run directory itself, and without a mark.
   virtual Result<SaveHandle> save_pytree(const Tree& tree, const std::string& destination,
-                                         const SaveCheckpointOptions& options) = 0;
+                                         const SaveCheckpointOptions& options,
+                                         const SaveInternals* internals = nullptr) = 0;
 
   /// The latest, or one that is named. `not_found` (run/no-checkpoint); `corrupt`
   /// (run/no-good-checkpoint) if there are some, and none of them can be taken. The mark's members

@@ -56,32 +56,24 @@ struct StepOptions {
   /// With trees: called once after the commit, in the background, on every rank. Without: called
   /// before on_step() returns, and do the whole save themselves.
   std::vector<CheckpointCallback> true_callbacks = {};
-  Json extras = {};   ///< an object, or null; stored with the checkpoint and in its mark
-  Json metrics = {};  ///< an object of numbers, or null; what RetentionRules::best_k looks at
-  // Of a save of trees, until it has ended; SaveHandle says the same to whoever asks it.
-  ProgressSink progress = {};
-  PhaseSink phase = {};
-  SaveAdjustment adjust = {};
+  /// An object of numbers, or null; what RetentionRules::best_k looks at.
+  Json metrics = {};
+  /// As SaveTreeOptions::save. `step` and `metadata` are the run's; the mark has `extras` too.
+  SaveOptions save = {};
 };
 
 struct SaveCheckpointOptions {
-  std::optional<std::int64_t> step = {};
+  /// As SaveTreeOptions::save. `metadata` is the run's; the mark has `extras` too.
+  SaveOptions save = {};
   bool is_temporary = false;
   std::string prefix = {};
   bool structured = false;  ///< needs a prefix
-  std::optional<DType> dtype = {};
   /// How arrays that lie on no mesh are to lie when they are loaded without a word about it: must
-  /// fit the tree, and are stored (wished_specs()).
+  /// fit the tree, and become SaveOptions::mesh and wishes (wished_specs()).
   std::optional<Mesh> mesh = {};
   const ShardingTree* shardings = nullptr;
   const PartitionRules* partition_rules = nullptr;
-  Json extras = {};
-  Json metrics = {};
-  bool write_index = true;
-  /// Once after the commit, in the background; its error is the save's.
-  std::function<Result<void>()> commit_callback = {};
-  ProgressSink progress = {};
-  SaveAdjustment adjust = {};
+  Json metrics = {};  ///< StepOptions::metrics
 };
 
 struct LoadCheckpointOptions {

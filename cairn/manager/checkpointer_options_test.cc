@@ -9,6 +9,7 @@
 #include "cairn/manager/checkpointer.h"
 #include "cairn/run/discovery.h"
 #include "cairn/run/save_request.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
@@ -50,15 +51,15 @@ class OptionsOfARun : public ::testing::Test {
 };
 
 TEST_F(OptionsOfARun, NameTheRun) {
-  must(make({.run_id = "mine"})->save_checkpoint(tree_of(1), "a", {.step = 1}));
+  must(make({.run_id = "mine"})->save_checkpoint(tree_of(1), "a", {.save = {.step = 1}}));
   EXPECT_EQ(must(list_run(base_, *runtime_)).front().run_id, "mine");
 }
 
 TEST_F(OptionsOfARun, SaveByHandOutsideOfTheRunAndIntoItself) {
   auto run = make();
-  must(run->save_checkpoint(tree_of(1), "old", {.step = 1, .is_temporary = true}));
-  must(run->save_checkpoint(tree_of(2), dir_ / "elsewhere", {.step = 9}));
-  must(run->save_checkpoint(tree_of(3), base_, {.step = 3}));
+  must(run->save_checkpoint(tree_of(1), "old", {.save = {.step = 1}, .is_temporary = true}));
+  must(run->save_checkpoint(tree_of(2), dir_ / "elsewhere", {.save = {.step = 9}}));
+  must(run->save_checkpoint(tree_of(3), base_, {.save = {.step = 3}}));
   must(run->wait_until_finished());
   EXPECT_EQ(must(run->load_checkpoint()).extras.find("step")->integral(), 3);
   EXPECT_TRUE(std::filesystem::exists(dir_ / "elsewhere/metadata.json"));
@@ -73,13 +74,15 @@ TEST_F(OptionsOfARun, TakeADestinationForWhatItLeadsTo) {
   for (const std::string& base : names) {
     for (const std::string& other : names) {
       auto run = make({.base_path = base});
-      must(run->save_checkpoint(tree_of(1), other + "/b", {.step = 1, .is_temporary = true}));
-      must(run->save_checkpoint(tree_of(2), other + "/a/../b/", {.step = 2, .is_temporary = true}));
-      must(run->save_checkpoint(tree_of(3), other + "/../out", {.step = 3}));
+      must(run->save_checkpoint(tree_of(1), other + "/b",
+                                {.save = {.step = 1}, .is_temporary = true}));
+      must(run->save_checkpoint(tree_of(2), other + "/a/../b/",
+                                {.save = {.step = 2}, .is_temporary = true}));
+      must(run->save_checkpoint(tree_of(3), other + "/../out", {.save = {.step = 3}}));
       must(run->wait_until_finished());
       EXPECT_EQ(difference(tree_of(2), load(dir_ / "real/run/b")), "");
       EXPECT_EQ(difference(tree_of(3), load(dir_ / "real/out")), "") << "and it replaces nothing";
-      must(run->save_checkpoint(tree_of(4), other + "/c", {.step = 4}));
+      must(run->save_checkpoint(tree_of(4), other + "/c", {.save = {.step = 4}}));
       must(run->wait_until_finished());
       EXPECT_FALSE(std::filesystem::exists(dir_ / "real/run/b")) << base << " " << other;
       wait_for_background();  // until nobody here owns the run
@@ -106,15 +109,15 @@ TEST_F(OptionsOfARun, ReplaceTemporaryCheckpointsThatCallbacksSavedInTheirOwnWay
 
 TEST_F(OptionsOfARun, SayHowATreeIsSavedByHand) {
   auto run = make();
-  must(run->save_checkpoint(tree_of(1), "plain", {.step = 1}));
+  must(run->save_checkpoint(tree_of(1), "plain", {.save = {.step = 1}}));
   must(run->save_checkpoint(tree_of(1), "a",
-                            {.step = 2,
+                            {.save = {.float_dtype = DType::kBfloat16,
+                                      .step = 2,
+                                      .extras = extras_,
+                                      .write_index = false},
                              .is_temporary = true,
                              .prefix = "model",
-                             .dtype = DType::kBfloat16,
-                             .extras = extras_,
-                             .metrics = Json(Json::Object{{"loss", 0.5}}),
-                             .write_index = false}));
+                             .metrics = Json(Json::Object{{"loss", 0.5}})}));
   const auto loaded = must(run->load_checkpoint({.load = {.prefix = "model"}}));
   EXPECT_EQ(loaded.extras.find("step")->integral(), 2);
   EXPECT_EQ(loaded.extras.find("epoch")->integral(), 3);
@@ -132,14 +135,15 @@ TEST_F(OptionsOfARun, SayHowATreeIsSavedWithoutAStep) {
   EXPECT_EQ(type_of(load(dir_ / "plain")), DType::kFloat32);
   bool told = false;
   must(run->save_pytree(tree_of(1), "",
-                        {.prefix = "model",
-                         .dtype = DType::kBfloat16,
-                         .extras = extras_,
-                         .write_index = false,
-                         .commit_callback = [&] {
-                           told = true;
-                           return Result<void>();
-                         }}));
+                        {.save = {.float_dtype = DType::kBfloat16,
+                                  .extras = extras_,
+                                  .write_index = false,
+                                  .committed =
+                                      [&](const SaveReport&) {
+                                        told = true;
+                                        return Result<void>();
+                                      }},
+                         .prefix = "model"}));
   must(run->wait_until_finished());
   EXPECT_TRUE(told);
   const auto loaded =
@@ -162,14 +166,15 @@ TEST_F(OptionsOfARun, SayHowArraysAreToLieWhenTheyAreLoaded) {
     return std::get<ShardedArray>(leaves.front().leaf).sharding().named()->spec();
   };
   must(run->save_checkpoint(tree_of(1), "rules",
-                            {.step = 1, .mesh = mesh, .partition_rules = &rules}));
+                            {.save = {.step = 1}, .mesh = mesh, .partition_rules = &rules}));
   EXPECT_EQ(loaded_spec("rules"), spec);
-  must(run->save_checkpoint(tree_of(1), "shardings", {.step = 2, .shardings = &shardings}));
+  must(run->save_checkpoint(tree_of(1), "shardings",
+                            {.save = {.step = 2}, .shardings = &shardings}));
   EXPECT_EQ(loaded_spec("shardings"), spec);
   must(run->save_pytree(tree_of(1), base_ + "/tree",
                         {.prefix = "model", .mesh = mesh, .partition_rules = &rules}));
   EXPECT_EQ(loaded_spec("tree"), spec);
-  must(run->save_checkpoint(tree_of(1), "none", {.step = 3}));
+  must(run->save_checkpoint(tree_of(1), "none", {.save = {.step = 3}}));
   must(run->wait_until_finished());
   EXPECT_EQ(reason(cairn::load(base_ + "/none", {.mesh = mesh}, *runtime_)), "load/no-sharding");
 }
@@ -193,9 +198,9 @@ TEST_F(OptionsOfARun, MustFitTheTreeThatIsSaved) {
 
 TEST_F(OptionsOfARun, SayWhereTheLatestIsLookedForAndHowItsKeysRead) {
   must(make({.base_path = dir_ / "other"})
-           ->save_checkpoint(tree_of(2), "a", {.step = 1, .prefix = "model"}));
+           ->save_checkpoint(tree_of(2), "a", {.save = {.step = 1}, .prefix = "model"}));
   auto run = make();
-  must(run->save_checkpoint(tree_of(1), "a", {.step = 1, .prefix = "model"}));
+  must(run->save_checkpoint(tree_of(1), "a", {.save = {.step = 1}, .prefix = "model"}));
   std::vector<std::string> keys;
   LoadCheckpointOptions options{.load = {.prefix = "model"}, .path = dir_ / "other"};
   options.load.callback = [&](const KeyPath& path, const ShardedArray& array) {
@@ -211,7 +216,7 @@ TEST_F(OptionsOfARun, SayWhereTheLatestIsLookedForAndHowItsKeysRead) {
 TEST_F(OptionsOfARun, GiveBackTheStructureOrNestedDicts) {
   auto run = make();
   const Tree list = Tree::list({tree_of(1), tree_of(2)});
-  must(run->save_pytree(list, "", {.step = 1, .prefix = "model"}));
+  must(run->save_pytree(list, "", {.save = {.step = 1}, .prefix = "model"}));
   std::vector<std::string> keys;
   LoadCheckpointOptions options{.load = {.prefix = "model"}};
   options.load.callback = [&](const KeyPath& path, const ShardedArray& array) {
@@ -278,16 +283,47 @@ TEST_F(OptionsOfARun, SayWhatTimeItIsForThePolicies) {
   EXPECT_FALSE(must(run->on_step(3, tree_of(1))));
 }
 
-TEST_F(OptionsOfARun, LetTheCallerHaveTheLastWordOnASave) {
+TEST_F(OptionsOfARun, GoOnToEverySave) {
   auto run = make();
-  const SaveAdjustment adjust = [](SaveOptions& options) {
-    options.extras = Json(Json::Object{{"adjusted", true}});
+  int committed = 0;
+  SaveOptions save{.float_dtype = DType::kBfloat16, .extras = extras_};
+  save.committed = [&](const SaveReport& report) -> Result<void> {
+    committed += report.arrays == 1 ? 1 : 0;
+    return {};
   };
-  must(run->on_step(1, tree_of(1), {.force = true, .adjust = adjust}));
-  must(run->save_checkpoint(tree_of(1), "a", {.step = 2, .adjust = adjust}));
-  must(run->save_pytree(tree_of(1), dir_ / "b", {.prefix = "p", .adjust = adjust}));
-  for (const std::string& path : {base_ + "/run-1", base_ + "/a", dir_ / "b"})
-    EXPECT_NE(must(cairn::load(path, {}, *runtime_)).extras.find("adjusted"), nullptr) << path;
+  SaveInternals internals{.structures = {{"", "none"}, {"p", "of the caller"}}};
+  const Checkpointer::Trees trees = [&]() -> Result<std::vector<NamedTree>> {
+    internals.structures.emplace_back("late", "known late");
+    return std::vector<NamedTree>{{"late", tree_of(1)}};
+  };
+  must(run->on_step(1, trees, {.force = true, .save = save}, &internals));
+  SaveOptions second = save;
+  second.step = 2;
+  must(run->save_checkpoint(tree_of(1), "a", {.save = second, .prefix = "p"}, &internals));
+  must(run->save_pytree(tree_of(1), dir_ / "b", {.save = save, .prefix = "p"}, &internals));
+  must(run->wait_until_finished());
+  EXPECT_EQ(committed, 3);
+  for (const std::string& path : {base_ + "/run-1", base_ + "/a", dir_ / "b"}) {
+    const auto loaded = must(cairn::load(path, {}, *runtime_));
+    EXPECT_EQ(loaded.extras.find("epoch")->integral(), 3) << path;
+    EXPECT_EQ(type_of(loaded.tree), DType::kBfloat16) << path;
+  }
+  EXPECT_EQ(testing::read_file(base_ + "/run-1/late_structure.json"), "known late");
+  EXPECT_EQ(testing::read_file(base_ + "/a/p_structure.json"), "of the caller");
+  EXPECT_EQ(testing::read_file(dir_ / "b/p_structure.json"), "of the caller");
+}
+
+TEST_F(OptionsOfARun, AskTheLibrarysGuardBeforeTheRuns) {
+  auto run = make();
+  std::string asked;
+  const SaveInternals internals{.guard = [&]() -> Result<std::shared_ptr<void>> {
+    asked += "asked";
+    return Error(Code::kCancelled, "here/given-up", "never mind");
+  }};
+  const auto stopped =
+      must(run->save_checkpoint(tree_of(1), "a", {.save = {.step = 1}}, &internals));
+  EXPECT_EQ(reason(stopped.wait()), "here/given-up");
+  EXPECT_EQ(asked, "asked");
 }
 
 TEST_F(OptionsOfARun, ForceASaveThatNobodyAskedFor) {

@@ -102,16 +102,32 @@ TEST(RunOfRanks, WaitsAsLongAsItsManagerSaysForOneThatNeverComes) {
   });
 }
 
+/// Notes how long a save may wait for the others.
+class Patience final : public testing::ForwardingCoordinator {
+ public:
+  using ForwardingCoordinator::ForwardingCoordinator;
+  Result<Buffer> broadcast(ByteSpan bytes, std::string_view phase, Deadline deadline) override {
+    if (phase == "save of step 7") until_ = deadline.time();
+    return ForwardingCoordinator::broadcast(bytes, phase, deadline);
+  }
+  Clock::Mono until() const { return until_; }
+
+ private:
+  Clock::Mono until_ = {};
+};
+
 TEST(RunOfRanks, ItsSavesHaveTheTimeoutOfTheManager) {
   const testing::TempDir dir;
-  const auto runtime = std::make_shared<Runtime>();
-  AsyncCheckpointManager manager({.timeout = 7s}, runtime);
-  std::chrono::nanoseconds seen{0};
-  const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2}))}});
-  must(must(manager.save_tree(tree, dir / "c",
-                              {.adjust = [&](SaveOptions& save) { seen = save.timeout; }}))
-           .wait());
-  EXPECT_EQ(seen, 7s);
+  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
+    Patience patience(coordinator);
+    const auto runtime = std::make_shared<Runtime>(RuntimeOptions{.coordinator = &patience});
+    AsyncCheckpointManager manager({.timeout = 70s}, runtime);
+    const Clock::Mono before = system_clock().monotonic();
+    SaveTreeOptions options{.save = {.step = 7, .timeout = 1ms}};
+    must(must(manager.save_tree(Tree(Value(1.0)), dir / "c", options)).wait());
+    EXPECT_GE(patience.until(), before + 70s);
+    EXPECT_LE(patience.until(), system_clock().monotonic() + 70s);
+  });
 }
 
 }  // namespace

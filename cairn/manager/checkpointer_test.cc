@@ -16,6 +16,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/ownership.h"
 #include "cairn/run/save_request.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
@@ -136,9 +137,11 @@ TEST_F(Run, TellsHowFarASaveIs) {
   auto run = make({.step_policies = {{.every = 1}}});
   std::string phase;
   std::uint64_t written = 0;
-  must(run->on_step(1, tree_of(1),
-                    {.progress = [&](std::uint64_t done, std::uint64_t) { written = done; },
-                     .phase = [&](std::string_view now) { phase = now; }}));
+  SaveOptions save;
+  save.progress = [&](std::uint64_t done, std::uint64_t) { written = done; };
+  const SaveInternals internals{.phase = [&](std::string_view now) { phase = now; }};
+  const Checkpointer::Trees trees = [] { return std::vector<NamedTree>{{"", tree_of(1)}}; };
+  must(run->on_step(1, trees, {.save = save}, &internals));
   must(run->wait_until_finished());
   EXPECT_EQ(written, 120U);
   EXPECT_EQ(phase, "committing");
@@ -170,7 +173,7 @@ TEST_F(Run, RemovesWhatEarlierRunsLeft) {
     for (std::int64_t step = 1; step <= 2; ++step) {
       clock_.advance(61s);
       must(old->save_checkpoint(tree_of(step), "run-" + std::to_string(step),
-                                {.step = step, .is_temporary = true}));
+                                {.save = {.step = step}, .is_temporary = true}));
     }
     must(old->wait_until_finished());
   }
@@ -233,7 +236,7 @@ TEST_F(Run, CallsBackOnceAfterTheCommitWithWhatTheMarkSays) {
     must(run->on_step(5, tree_of(5),
                       {.mesh = &mesh,
                        .true_callbacks = {note},
-                       .extras = Json(Json::Object{{"loss", 0.5}, {"step", "mine"}})}));
+                       .save = {.extras = Json::Object{{"loss", 0.5}, {"step", "mine"}}}}));
   }
   must(run->wait_until_finished());
   EXPECT_EQ(calls, std::vector<std::string>{base_ + "/run-5 5"});
@@ -263,12 +266,13 @@ TEST_F(Run, LetsCallbacksDoTheWholeSave) {
 TEST_F(Run, SavesAndLoadsByHand) {
   auto run = make({});
   bool called = false;
-  must(run->save_checkpoint(tree_of(1), "mine", {.step = 7, .commit_callback = [&] {
-                                                   called = true;
-                                                   return Result<void>();
-                                                 }}));
+  const auto committed = [&](const SaveReport&) {
+    called = true;
+    return Result<void>();
+  };
+  must(run->save_checkpoint(tree_of(1), "mine", {.save = {.step = 7, .committed = committed}}));
   EXPECT_EQ(run->policy().last_save_step(), 7);
-  must(run->save_pytree(tree_of(2), "", {.step = 8, .prefix = "model"}));
+  must(run->save_pytree(tree_of(2), "", {.save = {.step = 8}, .prefix = "model"}));
   must(run->wait_until_finished());
   EXPECT_TRUE(called);
   EXPECT_EQ(names(), (std::set<std::string>{"mine", "run-8"}));

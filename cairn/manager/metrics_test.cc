@@ -11,6 +11,7 @@
 
 #include "cairn/async/background.h"
 #include "cairn/manager/checkpointer.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/must.h"
@@ -135,10 +136,9 @@ class MetricsOfSaves : public ::testing::Test {
   Result<SaveHandle> save(std::int64_t step, CommitGuard guard = {}) {
     testing::Random random(1);
     const Tree tree = Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {10, 3})}});
-    AsyncSaveOptions options;
-    options.save.step = step;
-    options.save.guard = std::move(guard);
-    return save_async({{"", tree}}, dir_ / "run/run-" + std::to_string(step), options, runtime_);
+    const SaveInternals internals{.guard = std::move(guard)};
+    return save_async({{"", tree}}, dir_ / "run/run-" + std::to_string(step), {.step = step},
+                      runtime_, &internals);
   }
   Samples samples() const {
     std::ifstream file(path_);
@@ -254,8 +254,8 @@ TEST_F(MetricsOfARun, KnowSavesByWhateverCall) {
                                   return Result<void>();
                                 }}}));
        }},
-      {31, [&] { must(run->save_checkpoint(tree_, "mine", {.step = 31})); }},
-      {32, [&] { must(run->save_pytree(tree_, "", {.step = 32, .prefix = "model"})); }},
+      {31, [&] { must(run->save_checkpoint(tree_, "mine", {.save = {.step = 31}})); }},
+      {32, [&] { must(run->save_pytree(tree_, "", {.save = {.step = 32}, .prefix = "model"})); }},
       {-1, [&] { must(run->save_pytree(tree_, dir_ / "other", {.prefix = "model"})); }},
   };
   double saves = 0;
@@ -287,7 +287,7 @@ TEST_F(MetricsOfARun, CountSavesThatCouldNotBegin) {
   };
   EXPECT_FALSE(run->on_step(10, fails));
   EXPECT_EQ(value("cairn_save_failures_total"), 1);
-  EXPECT_FALSE(run->save_checkpoint(tree_, "mine", {.extras = Json("no object")}));
+  EXPECT_FALSE(run->save_checkpoint(tree_, "mine", {.save = {.extras = Json("no object")}}));
   EXPECT_EQ(value("cairn_save_failures_total"), 2);
   EXPECT_FALSE(run->save_pytree(tree_, "", {}));
   EXPECT_EQ(value("cairn_save_failures_total"), 3);
@@ -298,7 +298,7 @@ TEST_F(MetricsOfARun, AreSilentWhereSavesAreSwitchedOff) {
   auto run = make({.enable = false});
   EXPECT_TRUE(must(run->on_step(10, tree_)));
   EXPECT_TRUE(must(run->on_step(20, StepOptions{})));
-  must(run->save_checkpoint(tree_, "mine", {.step = 31}));
+  must(run->save_checkpoint(tree_, "mine", {.save = {.step = 31}}));
   must(run->save_pytree(tree_, "", {.prefix = "model"}));
   EXPECT_FALSE(must(run->on_step(31, tree_))) << "the policies take note all the same";
   must(run->wait_until_finished());

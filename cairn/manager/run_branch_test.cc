@@ -16,6 +16,7 @@
 #include "cairn/manager/checkpointer.h"
 #include "cairn/run/apply_retention.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
@@ -217,7 +218,7 @@ TEST_F(Rewinding, TheFirstTemporarySaveAfterItStays) {
   save_all({1, 2, 3});
   start_job();
   load_step(1);
-  must(run_->save_checkpoint(tree_of(2), "run-2", {.step = 2, .is_temporary = true}));
+  must(run_->save_checkpoint(tree_of(2), "run-2", {.save = {.step = 2}, .is_temporary = true}));
   must(run_->wait_until_finished());
   must(apply_retention(base_, {}, *make_runtime()));
   EXPECT_THAT(branch(), ElementsAre(2, 1));
@@ -293,9 +294,10 @@ TEST_F(Rewinding, ACheckpointOfAnotherRunDoesNotTakeTheBranchOver) {
 TEST_F(Rewinding, ASaveStaysBesideOneByHandOfAHigherStepAndALaterTime) {
   start_job({.retention = {.keep_last_n = 1}});
   save(100);
-  SaveOptions by_hand;
+  SaveInternals by_hand;
   by_hand.mark = R"({"step": 500, "timestamp": "2999-01-01T00:00:00+00:00"})";
-  must(save_tree(tree_of(500), base_ + "/by-hand", by_hand, *make_runtime()));
+  must(cairn::save_checkpoint({{"", tree_of(500)}}, base_ + "/by-hand", {}, *make_runtime(),
+                              &by_hand));
   for (const std::int64_t step : {150, 200}) {
     save(step);
     EXPECT_TRUE(files::exists(base_ + "/run-" + std::to_string(step)));

@@ -29,18 +29,16 @@ WhileSaving while_saving_of(const std::string& name) {
 }
 
 SaveHandle save(PythonManager& self, const PythonTrees& trees, const std::string& path,
-                const SaveTreeOptions& options) {
+                const nb::kwargs& options) {
+  const SaveTreeOptions how{.save = save_options_of(options)};
   check_not_in_callback();
   const auto manager = self.at_work();
-  const std::string extras = options.extras.is_null() ? "" : dump_json(options.extras);
-  Given given = give(trees, giving_for(*manager, extras));
-  const auto beside = std::make_shared<const Beside>(std::move(given.beside));
-  return begin_apart(
-      [manager, named = std::move(given.trees), beside, path, options](const CommitGuard& guard) {
-        SaveTreeOptions adjusted = options;
-        adjusted.adjust = adjustment(guard, beside);
-        return manager->save_checkpoint(named, path, adjusted);
-      });
+  return begin_apart([manager, given = give(trees, giving_for(*manager, how.save.extras)), path,
+                      how](const CommitGuard& guard) {
+    SaveInternals internals = given.internals;
+    internals.guard = guard;
+    return manager->save_checkpoint(given.trees, path, how, &internals);
+  });
 }
 
 void check_for_errors(const PythonManager& self) {
@@ -81,22 +79,11 @@ void check_not_in_callback() {
                       "own; do it when the save has ended"));
 }
 
-Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras) {
+Giving giving_for(const AsyncCheckpointManager& manager, const Json& extras) {
   const Runtime& where = *manager.runtime();
   const bool indexed = manager.is_enabled() && manager.options().use_tensorstore;
   return {
       .alone = where.ranks() == 1, .structured = indexed && where.rank() == 0, .extras = extras};
-}
-
-SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> beside) {
-  return [first = std::move(first), beside = std::move(beside)](SaveOptions& options) {
-    if (options.write_index) options.structures = beside->structures;
-    options.refusal = beside->refusal;
-    options.guard = [first, second = options.guard]() -> Result<std::shared_ptr<void>> {
-      CAIRN_TRY(first());
-      return take_guard(second);
-    };
-  };
 }
 
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
@@ -130,24 +117,7 @@ void bind_managers(nb::module_& module) {
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
           nb::arg("while_saving"), nb::arg("shard_size").none(), nb::arg("timeout").none())
-      .def(
-          "save",
-          [](PythonManager& self, const PythonTrees& trees, const std::string& path,
-             const nb::object& dtype, const std::string& metadata, const std::string& extras,
-             bool write_index, std::optional<std::int64_t> step, const nb::object& committed,
-             const nb::object& progress) {
-            SaveTreeOptions options{.float_dtype = parse_dtype_argument(dtype),
-                                    .metadata = json_of(metadata),
-                                    .extras = json_of(extras),
-                                    .write_index = write_index,
-                                    .progress = progress_of(progress),
-                                    .step = step};
-            options.committed = after_commit(committed);
-            return save(self, trees, path, options);
-          },
-          nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("dtype").none(),
-          nb::arg("metadata"), nb::arg("extras"), nb::arg("write_index"), nb::arg("step").none(),
-          nb::arg("committed").none(), nb::arg("progress").none())
+      .def("save", &save, nb::arg("trees"), nb::arg("path"), nb::arg("options"))
       .def("wait_until_finished", &wait_until_finished)
       .def("check_for_errors", &check_for_errors)
       .def("saves_in_flight",

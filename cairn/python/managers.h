@@ -35,10 +35,7 @@ class PythonManager {
 /// itself.
 void check_not_in_callback();
 /// How trees are given to a manager: with what the reference system needs, if its saves have it.
-Giving giving_for(const AsyncCheckpointManager& manager, const std::string& extras);
-/// Gives a save its structures or its refusal, and lets `first` have its say before whatever guard
-/// it has.
-SaveAdjustment adjustment(CommitGuard first, std::shared_ptr<const Beside> beside);
+Giving giving_for(const AsyncCheckpointManager& manager, const Json& extras);
 
 /// Until none is on its way; says nothing of how they ended.
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);

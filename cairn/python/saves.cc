@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/python/saves.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <typeinfo>
 #include <utility>
 
 #include <nanobind/stl/optional.h>
@@ -9,7 +12,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "cairn/format/codec_spec.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/bindings.h"
 #include "cairn/python/runtime.h"
@@ -19,27 +21,6 @@
 namespace cairn::python {
 
 namespace {
-
-/// What save() of cairn/_front.py takes, as it comes.
-struct SaveCall {
-  PythonTrees trees;
-  std::string path;
-  std::string layout;
-  bool compress = false;
-  nb::object dtype;
-  bool validate = false;
-  std::optional<std::int64_t> step;
-  std::string metadata;
-  std::string extras;
-  std::optional<std::uint64_t> chunk_bytes;
-  std::optional<std::uint64_t> shard_size;
-  bool overwrite = false;
-  bool write_index = true;
-  nb::object committed;
-  std::optional<double> timeout = {};
-  nb::object progress;
-  bool waited_for = false;
-};
 
 constexpr const char* kAboutHandles = R"(A save on its way. Dropping it cancels nothing.
 
@@ -51,43 +32,81 @@ constexpr const char* kAboutHandles = R"(A save on its way. Dropping it cancels 
     (True, 'done')
 )";
 
-SaveOptions options_of(const SaveCall& call) {
-  SaveOptions options;
-  options.layout = call.layout;
-  options.enable_compression = call.compress;
-  options.float_dtype = parse_dtype_argument(call.dtype);
-  options.enable_validation = call.validate;
-  options.step = call.step;
-  options.metadata = json_of(call.metadata);
-  options.extras = json_of(call.extras);
-  if (call.chunk_bytes) options.chunk_bytes = *call.chunk_bytes;
-  if (call.shard_size) options.shard_size = *call.shard_size;
-  options.overwrite = call.overwrite;
-  options.write_index = call.write_index;
-  if (call.timeout) options.timeout = span_of(*call.timeout);
-  options.progress = progress_of(call.progress);
-  return options;
+std::vector<MeshAxis> axes_of(const std::vector<std::pair<std::string, Index>>& given) {
+  std::vector<MeshAxis> axes;
+  axes.reserve(given.size());
+  for (const auto& [name, size] : given) axes.push_back({name, size});
+  return axes;
 }
 
-SaveHandle begin_save(const SaveCall& call) {
-  AsyncSaveOptions options{.save = options_of(call),
-                           .committed = after_commit(call.committed),
-                           .waited_for = call.waited_for};
+using Wishes = std::vector<std::pair<std::vector<std::string>, std::vector<PartitionSpec::Entry>>>;
+
+SpecTree specs_of(const Wishes& wishes) {
+  SpecTree specs;
+  for (const auto& [parts, spec] : wishes) specs.emplace(KeyPath(parts), PartitionSpec(spec));
+  return specs;
+}
+
+std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function) {
+  return [kept = keep(function)](const SaveReport&) { return call_back(kept); };
+}
+
+/// One option by its Python name, and how it is read.
+struct Option {
+  const char* name;
+  void (*read)(const nb::object& given, SaveOptions& options);
+};
+
+constexpr Option kOptions[] = {
+    {"layout", [](auto& given, auto& options) { options.layout = nb::cast<std::string>(given); }},
+    {"compress",
+     [](auto& given, auto& options) { options.enable_compression = nb::cast<bool>(given); }},
+    {"dtype",
+     [](auto& given, auto& options) { options.float_dtype = parse_dtype_argument(given); }},
+    {"validate",
+     [](auto& given, auto& options) { options.enable_validation = nb::cast<bool>(given); }},
+    {"chunk_bytes",
+     [](auto& given, auto& options) { options.chunk_bytes = nb::cast<std::uint64_t>(given); }},
+    {"shard_size",
+     [](auto& given, auto& options) { options.shard_size = nb::cast<std::uint64_t>(given); }},
+    {"step", [](auto& given, auto& options) { options.step = nb::cast<std::int64_t>(given); }},
+    {"metadata",
+     [](auto& given, auto& options) { options.metadata = json_of(nb::cast<std::string>(given)); }},
+    {"extras",
+     [](auto& given, auto& options) { options.extras = json_of(nb::cast<std::string>(given)); }},
+    {"overwrite", [](auto& given, auto& options) { options.overwrite = nb::cast<bool>(given); }},
+    {"write_index",
+     [](auto& given, auto& options) { options.write_index = nb::cast<bool>(given); }},
+    {"mesh",
+     [](auto& given, auto& options) {
+       options.mesh = axes_of(nb::cast<std::vector<std::pair<std::string, Index>>>(given));
+     }},
+    {"wishes",
+     [](auto& given, auto& options) { options.wishes = specs_of(nb::cast<Wishes>(given)); }},
+    {"timeout",
+     [](auto& given, auto& options) { options.timeout = span_of(nb::cast<double>(given)); }},
+    {"progress", [](auto& given, auto& options) { options.progress = progress_of(given); }},
+    {"committed", [](auto& given, auto& options) { options.committed = after_commit(given); }},
+};
+
+SaveHandle begin_save(const PythonTrees& trees, const std::string& path, bool waited_for,
+                      const nb::kwargs& options) {
+  SaveOptions save = save_options_of(options);
   const auto where = runtime();
+  const bool indexed = save.write_index && save.layout == kZarr2Layout;
+  Given given = give(trees, {.alone = where->ranks() == 1,
+                             .structured = indexed && where->rank() == 0,
+                             .extras = save.extras});
   // A directory of saves with steps can be listed and resumed as a run.
-  if (call.step) options.save.mark = dump_mark(make_mark(*call.step, false, where->clock().wall()));
-  const bool indexed = call.write_index && call.layout == kZarr2Layout;
-  auto given = give(call.trees, {.alone = where->ranks() == 1,
-                                 .structured = indexed && where->rank() == 0,
-                                 .extras = call.extras});
-  options.save.structures = std::move(given.beside.structures);
-  options.save.refusal = std::move(given.beside.refusal);
-  return begin_apart([trees = std::move(given.trees), path = call.path,
-                      options = std::move(options), where](const CommitGuard& guard) {
-    AsyncSaveOptions guarded = options;
-    guarded.save.guard = guard;
-    return save_async(trees, path, guarded, where);
-  });
+  if (save.step)
+    given.internals.mark = dump_mark(make_mark(*save.step, false, where->clock().wall()));
+  given.internals.waited_for = waited_for;
+  return begin_apart(
+      [given = std::move(given), path, save = std::move(save), where](const CommitGuard& guard) {
+        SaveInternals internals = given.internals;
+        internals.guard = guard;
+        return save_async(given.trees, path, save, where, &internals);
+      });
 }
 
 nb::dict report_of(const SaveReport& report) {
@@ -126,16 +145,27 @@ CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted) {
   };
 }
 
-std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function) {
-  if (function.is_none()) return {};
-  return [kept = keep(function)](const SaveReport&) { return call_back(kept); };
+SaveOptions save_options_of(const nb::kwargs& given) {
+  SaveOptions options;
+  for (const auto& [key, value] : given) {
+    const auto name = nb::cast<std::string>(key);
+    const auto option = std::ranges::find(kOptions, name, &Option::name);
+    if (option == std::end(kOptions)) nb::raise_type_error("saves have no %s", name.c_str());
+    if (value.is_none()) continue;
+    try {
+      option->read(nb::borrow(value), options);
+    } catch (const std::bad_cast&) {
+      nb::raise_type_error("%s is of the wrong kind", name.c_str());
+    }
+  }
+  return options;
 }
 
 Given give(const PythonTrees& trees, const Giving& how) {
   Given given;
-  given.beside.refusal = refusal_of(
+  given.internals.refusal = refusal_of(
       [&] {
-        if (how.structured) given.beside.structures = structures_of(trees, how.extras);
+        if (how.structured) given.internals.structures = structures_of(trees, how.extras);
         for (const auto& [prefix, object] : trees)
           given.trees.emplace_back(prefix, to_tree(object));
       },
@@ -158,23 +188,8 @@ void bind_saves(nb::module_& module) {
       .def("__repr__", [](const SaveHandle& handle) {
         return readable("<save to " + handle.path() + ": " + std::string(handle.phase()) + ">");
       });
-  module.def(
-      "begin_save",
-      [](PythonTrees trees, std::string path, std::string layout, bool compress, nb::object dtype,
-         bool validate, std::optional<std::int64_t> step, std::string metadata, std::string extras,
-         std::optional<std::uint64_t> chunk_bytes, std::optional<std::uint64_t> shard_size,
-         bool overwrite, bool write_index, nb::object committed, std::optional<double> timeout,
-         nb::object progress, bool waited_for) {
-        return begin_save({std::move(trees), std::move(path), std::move(layout), compress,
-                           std::move(dtype), validate, step, std::move(metadata), std::move(extras),
-                           chunk_bytes, shard_size, overwrite, write_index, std::move(committed),
-                           timeout, std::move(progress), waited_for});
-      },
-      nb::arg("trees"), nb::arg("path"), nb::kw_only(), nb::arg("layout"), nb::arg("compress"),
-      nb::arg("dtype").none(), nb::arg("validate"), nb::arg("step").none(), nb::arg("metadata"),
-      nb::arg("extras"), nb::arg("chunk_bytes").none(), nb::arg("shard_size").none(),
-      nb::arg("overwrite"), nb::arg("write_index") = true, nb::arg("committed") = nb::none(),
-      nb::arg("timeout") = nb::none(), nb::arg("progress").none(), nb::arg("waited_for") = false);
+  module.def("begin_save", &begin_save, nb::arg("trees"), nb::arg("path"), nb::kw_only(),
+             nb::arg("waited_for") = false, nb::arg("options"));
 }
 
 }  // namespace cairn::python

@@ -11,8 +11,8 @@
 #include <nanobind/nanobind.h>
 
 #include "cairn/python/failure.h"
-#include "cairn/python/trees.h"
 #include "cairn/save/save_async.h"
+#include "cairn/save/save_internals.h"
 
 namespace cairn::python {
 
@@ -47,28 +47,24 @@ auto begin_apart(Begin begin) {
   }
 }
 
-/// Calls a Python function without arguments after the commit; empty for None.
-std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& function);
+/// Python's keyword arguments of every call that saves, `_SaveOptions` of cairn._core; what is
+/// missing or None is as SaveOptions says. Throws TypeError, and what parse_dtype_argument() and
+/// json_of() throw.
+SaveOptions save_options_of(const nb::kwargs& given);
 
 using PythonTrees = std::vector<std::pair<std::string, nb::object>>;
-
-/// What goes with trees that are saved.
-struct Beside {
-  Structures structures = {};
-  std::optional<Error> refusal = {};  ///< why there are no trees
-};
 
 /// What is saved.
 struct Given {
   std::vector<NamedTree> trees = {};
-  Beside beside = {};
+  SaveInternals internals = {};  ///< structures and refusal
 };
 
 /// How a rank says what it saves.
 struct Giving {
   bool alone = true;  ///< what goes wrong is thrown; otherwise the others hear it with the save
   bool structured = true;  ///< with structures_of()
-  std::string extras = {};
+  Json extras = {};
 };
 Given give(const PythonTrees& trees, const Giving& how);
 

@@ -354,12 +354,13 @@ Tree to_template(const nb::handle& object) { return pack_whole(object, kToExpect
 Tree to_filled(const nb::handle& object) { return pack_whole(object, kToFill); }
 
 std::vector<std::pair<std::string, std::string>> structures_of(
-    const std::vector<std::pair<std::string, nb::object>>& trees, const std::string& extras) {
+    const std::vector<std::pair<std::string, nb::object>>& trees, const Json& extras) {
+  const std::string beside = extras.is_null() ? "" : dump_json(extras);
   std::vector<std::pair<std::string, std::string>> structures;
   for (const auto& [prefix, tree] : trees) {
     if (prefix.empty()) continue;
     const nb::object text =
-        nb::module_::import_("cairn._treedefs").attr("structure_text")(prefix, tree, extras);
+        nb::module_::import_("cairn._treedefs").attr("structure_text")(prefix, tree, beside);
     if (!text.is_none()) structures.emplace_back(prefix, nb::cast<std::string>(text));
   }
   return structures;

@@ -24,10 +24,9 @@ Tree to_template(const nb::handle& object);
 Tree to_filled(const nb::handle& object);
 
 /// What the reference system needs to load these trees with their containers, of those that have a
-/// prefix and that JAX can describe; `SaveOptions::structures` takes it.
-using Structures = std::vector<std::pair<std::string, std::string>>;
-Structures structures_of(const std::vector<std::pair<std::string, nb::object>>& trees,
-                         const std::string& extras);
+/// prefix and that JAX can describe; `SaveInternals::structures` takes it.
+std::vector<std::pair<std::string, std::string>> structures_of(
+    const std::vector<std::pair<std::string, nb::object>>& trees, const Json& extras);
 
 /// Arrays become what `place(parts, dtype, shape, [(position, numpy array)])` makes of them,
 /// NumPy's where it is None; cairn._nodes.KEPT if nothing was read for this rank, which has a part.

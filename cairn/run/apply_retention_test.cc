@@ -13,6 +13,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/removal.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -35,10 +36,9 @@ class Retaining : public ::testing::Test {
     const auto number = static_cast<std::uint64_t>(step);
     Mark mark = make_mark(step, temporary, runtime_.clock().wall());
     mark.lineage = Lineage{.number = number, .history = {{0, number - 1}}, .name = name};
-    SaveOptions options;
-    options.mark = dump_mark(mark);
+    const SaveInternals marked{.mark = dump_mark(mark)};
     const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {100, step}))}});
-    must(save_tree(tree, path, options, runtime_, "model"));
+    must(save_checkpoint({{"model", tree}}, path, {}, runtime_, &marked));
     return path;
   }
 
@@ -135,9 +135,8 @@ TEST_F(Retaining, LinksAndTheRunItselfStay) {
   files::create_directory(dir_ / "elsewhere");
   files::rename(dir_ / "run-1", dir_ / "elsewhere/run-1");
   files::create_directory_symlink(dir_ / "elsewhere/run-1", dir_ / "run-1");
-  SaveOptions options;
-  options.mark = dump_mark(make_mark(2, false, runtime_.clock().wall()));
-  must(save_tree(Tree::dict({}), dir_.path(), options, runtime_, "model"));
+  const SaveInternals marked{.mark = dump_mark(make_mark(2, false, runtime_.clock().wall()))};
+  must(save_checkpoint({{"model", Tree::dict({})}}, dir_.path(), {}, runtime_, &marked));
   for (const std::string& base : {dir_.path(), dir_.path() + "/"}) {
     std::vector<std::string> rules;
     for (const Verdict& verdict :

@@ -12,6 +12,7 @@
 #include "cairn/manifest/names.h"
 #include "cairn/run/mark.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -64,9 +65,8 @@ std::string mark(int step, const std::string& timestamp, bool temporary = false)
 
 void save(const std::string& path, std::optional<std::string> with_mark, Runtime& runtime) {
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
-  SaveOptions options;
-  options.mark = std::move(with_mark);
-  must(save_tree(tree, path, options, runtime, "model"));
+  const SaveInternals marked{.mark = std::move(with_mark)};
+  must(save_checkpoint({{"model", tree}}, path, {}, runtime, &marked));
 }
 
 TEST(Discovery, TakesTheHighestStepOfTheReferencesRunWhateverItsClocksSay) {
@@ -213,9 +213,8 @@ TEST(Discovery, NamesWhatItDoesNotResumeFrom) {
   EXPECT_EQ(must(find_latest_checkpoint(dir.path(), runtime)), std::nullopt);
   ASSERT_EQ(log.size(), 1U);
   EXPECT_THAT(log.front(), AllOf(HasSubstr("discovery/unmarked"), HasSubstr("by-hand")));
-  SaveOptions marked;
-  marked.mark = dump_mark(make_mark(3, false, runtime.clock().wall()));
-  must(save_tree(tree, dir / "3", marked, runtime));
+  const SaveInternals marked{.mark = dump_mark(make_mark(3, false, runtime.clock().wall()))};
+  must(save_checkpoint({{"", tree}}, dir / "3", {}, runtime, &marked));
   EXPECT_EQ(must(find_latest_checkpoint(dir.path(), runtime)), dir / "3");
   EXPECT_EQ(log.size(), 1U);
 }

@@ -11,6 +11,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/removal.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/must.h"
@@ -41,8 +42,8 @@ void save(storage::FileSystem& disk, int step, int seed) {
   options.chunk_bytes = 32;
   Mark mark = make_mark(step, false, system_clock().wall());
   mark.extra = Json(Json::Object{{"seed", seed}});
-  options.mark = dump_mark(mark);
-  must(save_tree(tree_of(seed), path_of(step), options, runtime));
+  const SaveInternals marked{.mark = dump_mark(mark)};
+  must(save_checkpoint({{"", tree_of(seed)}}, path_of(step), options, runtime, &marked));
 }
 
 void remove(storage::FileSystem& disk, int step) {

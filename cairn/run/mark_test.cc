@@ -11,6 +11,7 @@
 #include "cairn/commit/posix/file_attempt.h"
 #include "cairn/run/discovery.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
@@ -29,9 +30,8 @@ using testing::TempDir;
 const Tree kTree = Tree::dict({{"w", Value(Integer(std::int64_t{7}))}});
 
 void save(const std::string& path, std::optional<std::string> mark, Runtime& runtime) {
-  SaveOptions options;
-  options.mark = std::move(mark);
-  must(save_tree(kTree, path, options, runtime, "model"));
+  const SaveInternals marked{.mark = std::move(mark)};
+  must(save_checkpoint({{"model", kTree}}, path, {}, runtime, &marked));
 }
 
 /// What a writer leaves that died when the checkpoint had no mark.

@@ -70,7 +70,7 @@ class RunOwner : public std::enable_shared_from_this<RunOwner> {
   /// the file.
   virtual Result<std::shared_ptr<void>> hold() = 0;
 
-  /// hold(), for SaveOptions::guard and RemovalOptions::guard; keeps the owner alive.
+  /// hold(), for SaveInternals::guard and RemovalOptions::guard; keeps the owner alive.
   CommitGuard guard();
 };
 

@@ -15,6 +15,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/removal.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
 #include "cairn/testing/must.h"
@@ -170,15 +171,16 @@ TEST(RunOwner, OneThatWasTakenOverCanDoNothingAnyMore) {
   Runtime runtime;
   const auto owner = must(RunOwner::take(dir.path(), {.run_id = "old"}, runtime));
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
-  SaveOptions options{.run_id = owner->run_id(), .guard = owner->guard()};
-  options.mark = dump_mark(make_mark(1, false, runtime.clock().wall()));
-  must(save_tree(tree, dir / "run-1", options, runtime));
+  SaveInternals owned{.run_id = owner->run_id()};
+  owned.mark = dump_mark(make_mark(1, false, runtime.clock().wall()));
+  owned.guard = owner->guard();
+  must(save_checkpoint({{"", tree}}, dir / "run-1", {}, runtime, &owned));
 
   OwnerFile stranger = must(find_owner(dir.path(), runtime))->file;
   stranger.epoch += 1;
   stranger.process = 4711;
   testing::write_file(dir / ".cairn-owner.json", dump_owner_file(stranger));
-  const auto saved = save_tree(tree, dir / "run-2", options, runtime);
+  const auto saved = save_checkpoint({{"", tree}}, dir / "run-2", {}, runtime, &owned);
   ASSERT_EQ(reason(saved), "run/taken-over");
   EXPECT_THAT(saved.error().message(), HasSubstr("process 4711"));
   EXPECT_FALSE(std::filesystem::exists(dir / "run-2/cairn.json"));
@@ -228,7 +230,8 @@ TEST(RunOwner, SavesIntoTheRunDirectoryItselfAreHisToo) {
   Runtime runtime;
   const auto owner = must(RunOwner::take(dir.path(), {}, runtime));
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
-  must(save_tree(tree, dir.path(), {.guard = owner->guard()}, runtime, "model"));
+  const SaveInternals owned{.guard = owner->guard()};
+  must(save_checkpoint({{"model", tree}}, dir.path(), {}, runtime, &owned));
 }
 
 TEST(RunOwner, CutOffAnywhereTheNextOneTakesIt) {
@@ -260,9 +263,9 @@ TEST(StaleRun, DiscoveryNamesAnotherRun) {
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
   for (const auto& [step, run_id] : {std::pair(9, "old"), std::pair(2, "new")}) {
     const auto owner = must(RunOwner::take(dir.path(), {.run_id = run_id}, runtime));
-    SaveOptions options{.run_id = run_id};
-    options.mark = dump_mark(make_mark(step, false, runtime.clock().wall()));
-    must(save_tree(tree, dir / ("run-" + std::to_string(step)), options, runtime));
+    SaveInternals owned{.run_id = run_id};
+    owned.mark = dump_mark(make_mark(step, false, runtime.clock().wall()));
+    must(save_checkpoint({{"", tree}}, dir / ("run-" + std::to_string(step)), {}, runtime, &owned));
     events.clear();
     EXPECT_EQ(must(find_latest_checkpoint(dir.path(), runtime)), dir / "run-9");
   }

@@ -15,6 +15,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/removal.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
@@ -47,9 +48,9 @@ Result<SaveReport> save(storage::FileSystem& fs, int step, bool temporary = fals
   const auto number = static_cast<std::uint64_t>(step);
   Mark mark = make_mark(step, temporary, machine.clock.wall());
   mark.lineage = Lineage{.number = number, .history = {{0, number - 1}}, .name = name};
-  SaveOptions options;
-  options.mark = dump_mark(mark);
-  return save_tree(tree_of(number), "/run/" + name, options, machine.runtime, "model");
+  const SaveInternals marked{.mark = dump_mark(mark)};
+  return save_checkpoint({{"model", tree_of(number)}}, "/run/" + name, {}, machine.runtime,
+                         &marked);
 }
 
 void put_file(LossyFileSystem& fs, const std::string& path, const std::string& text) {

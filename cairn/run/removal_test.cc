@@ -12,6 +12,7 @@
 #include "cairn/run/discovery.h"
 #include "cairn/run/mark.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/fixtures.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/must.h"
@@ -38,10 +39,10 @@ class Removing : public ::testing::Test {
  protected:
   void save(const std::string& name, int step, bool temporary = false,
             const std::string& layout = "zarr2", const std::string& prefix = "model") {
-    SaveOptions options{.layout = layout};
-    options.mark = dump_mark(make_mark(step, temporary, runtime_.clock().wall()));
+    SaveInternals marked;
+    marked.mark = dump_mark(make_mark(step, temporary, runtime_.clock().wall()));
     const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
-    must(save_tree(tree, dir_ / name, options, runtime_, prefix));
+    must(save_checkpoint({{prefix, tree}}, dir_ / name, {.layout = layout}, runtime_, &marked));
   }
 
   Result<Removal> remove(const std::string& name, const RemovalOptions& options = {}) {

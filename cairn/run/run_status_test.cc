@@ -12,6 +12,7 @@
 #include "cairn/run/mark.h"
 #include "cairn/run/save_request.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
@@ -31,9 +32,11 @@ void save_step(const std::string& base, std::int64_t step, Runtime& runtime) {
   testing::Random random(static_cast<std::uint64_t>(step));
   SaveOptions options{.step = step};
   options.chunk_bytes = 64;
-  options.mark = dump_mark(make_mark(step, false, runtime.clock().wall()));
-  must(save_tree(Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {64, 4})}}),
-                 base + "/run-" + std::to_string(step), options, runtime));
+  SaveInternals marked;
+  marked.mark = dump_mark(make_mark(step, false, runtime.clock().wall()));
+  const Tree tree = Tree::dict({{"w", testing::random_array(random, DType::kFloat32, {64, 4})}});
+  must(save_checkpoint({{"", tree}}, base + "/run-" + std::to_string(step), options, runtime,
+                       &marked));
 }
 
 class Status : public ::testing::Test {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
 
 #include "cairn/async/mutex.h"
 
@@ -12,9 +11,6 @@ namespace cairn {
 
 /// Called with bytes done and bytes in all, first with 0; from any thread, one call at a time.
 using ProgressSink = std::function<void(std::uint64_t done, std::uint64_t total)>;
-
-/// Called with what the operation does from now on, in words such as "writing"; from any thread.
-using PhaseSink = std::function<void(std::string_view phase)>;
 
 /// Counts for a sink that must outlive it; an empty sink costs nothing. Threading: safe.
 class Progress {

@@ -8,6 +8,7 @@
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
 #include "cairn/save/save_async.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
 #include "cairn/testing/manual_clock.h"
@@ -31,6 +32,11 @@ Result<std::shared_ptr<void>> refuse_it() {
   return Error(Code::kCancelled, "first/refused", "not this one");
 }
 
+Result<SaveReport> save_guarded(const std::string& path, CommitGuard guard, Runtime& runtime) {
+  const SaveInternals internals{.guard = std::move(guard)};
+  return save_checkpoint({{"", tree_of_one()}}, path, {}, runtime, &internals);
+}
+
 void expect_it_loads(const std::string& path, Runtime& runtime, const std::string& when) {
   const auto loaded = load(path, {}, runtime);
   EXPECT_TRUE(loaded) << when << ": " << loaded.error().to_string();
@@ -39,10 +45,9 @@ void expect_it_loads(const std::string& path, Runtime& runtime, const std::strin
 TEST(FirstSave, ThatFailsLeavesNothing) {
   TempDir dir;
   const auto runtime = std::make_shared<Runtime>();
-  EXPECT_EQ(reason(save_tree(tree_of_one(), dir / "a", {.guard = refuse_it}, *runtime)),
-            "first/refused");
-  const auto handle =
-      must(save_async({{"", tree_of_one()}}, dir / "b", {.save = {.guard = refuse_it}}, runtime));
+  EXPECT_EQ(reason(save_guarded(dir / "a", refuse_it, *runtime)), "first/refused");
+  const SaveInternals refused{.guard = refuse_it};
+  const auto handle = must(save_async({{"", tree_of_one()}}, dir / "b", {}, runtime, &refused));
   EXPECT_EQ(reason(handle.wait()), "first/refused");
   EXPECT_TRUE(files::is_empty(dir.path()));
 }
@@ -51,14 +56,14 @@ TEST(FirstSave, ThatFailsLeavesWhatWasThere) {
   TempDir dir;
   Runtime runtime;
   files::create_directory(dir / "mine");
-  EXPECT_FALSE(save_tree(tree_of_one(), dir / "mine", {.guard = refuse_it}, runtime));
+  EXPECT_FALSE(save_guarded(dir / "mine", refuse_it, runtime));
   EXPECT_TRUE(files::is_directory(dir / "mine"));
 
   const CommitGuard busy = [&]() -> Result<std::shared_ptr<void>> {
     testing::write_file(dir / "new/notes.txt", "somebody's");
     return refuse_it();
   };
-  EXPECT_FALSE(save_tree(tree_of_one(), dir / "new", {.guard = busy}, runtime));
+  EXPECT_FALSE(save_guarded(dir / "new", busy, runtime));
   EXPECT_TRUE(files::exists(dir / "new/notes.txt"));
 }
 
@@ -89,10 +94,7 @@ TEST(FirstSave, ThatFailsTakesNothingFromOneThatComesMeanwhile) {
     Runtime other({.threads = 1, .file_system = &disk, .clock = &clock});
     bool saved = false;
     met = disturb(
-        disk, n,
-        [](Runtime& runtime) {
-          EXPECT_FALSE(save_tree(tree_of_one(), kPlace, {.guard = refuse_it}, runtime));
-        },
+        disk, n, [](Runtime& runtime) { EXPECT_FALSE(save_guarded(kPlace, refuse_it, runtime)); },
         [&](LossyFileSystem&) { saved = save_tree(tree_of_one(), kPlace, {}, other).has_value(); });
     const std::string when = "before operation " + std::to_string(n);
     EXPECT_EQ(is_there(disk), saved) << when;

@@ -31,7 +31,8 @@ Result<void> check_user_json(const Json& json, std::string_view name) {
                fmt::format("{} must be a JSON object, not {}", name, json.kind_name()));
 }
 
-Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options, Runtime& runtime) {
+Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
+                             const SaveInternals& internals, Runtime& runtime) {
   const auto& [prefix, tree] = named;
   CAIRN_TRY(check_prefix(prefix));
   CAIRN_TRY_ASSIGN(PlanOptions plan, plan_options(options));
@@ -39,8 +40,13 @@ Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
   CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
   CAIRN_TRY_ASSIGN(auto arrays, plan_arrays(leaves, plan, runtime.rank()));
   CAIRN_TRY_ASSIGN(auto structure, structure_to_json(tree));
-  return PreparedTree{
-      std::move(arrays), manifest_head(prefix, std::move(structure), options, runtime), {}};
+  PreparedTree prepared{std::move(arrays),
+                        manifest_head(prefix, std::move(structure), options, runtime)};
+  prepared.manifest.run_id = internals.run_id;
+  for (const auto& [of, text] : internals.structures) {
+    if (of == prefix) prepared.structure_text = text;
+  }
+  return prepared;
 }
 
 }  // namespace
@@ -82,7 +88,6 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
   manifest.layout = options.layout;
   manifest.prefix = prefix;
   manifest.step = options.step;
-  manifest.run_id = options.run_id;
   manifest.ranks = runtime.ranks();
   manifest.time = format_timestamp(runtime.clock().wall());
   manifest.writer = writer_name();
@@ -94,12 +99,12 @@ Manifest manifest_head(const std::string& prefix, Json structure, const SaveOpti
 
 Result<std::vector<PreparedTree>> prepare_trees(const std::vector<NamedTree>& trees,
                                                 const std::string& path, const SaveOptions& options,
-                                                Runtime& runtime) {
-  if (options.refusal) return *options.refusal;
+                                                const SaveInternals& internals, Runtime& runtime) {
+  if (internals.refusal) return *internals.refusal;
   CAIRN_TRY(check_path(path, trees.size()));
   std::vector<PreparedTree> prepared;
   for (const NamedTree& tree : trees) {
-    CAIRN_TRY_ASSIGN(auto ready, prepare(tree, options, runtime).in([&] {
+    CAIRN_TRY_ASSIGN(auto ready, prepare(tree, options, internals, runtime).in([&] {
       return tree.first.empty() ? std::string("tree") : fmt::format("prefix '{}'", tree.first);
     }));
     prepared.push_back(std::move(ready));

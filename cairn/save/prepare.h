@@ -9,6 +9,7 @@
 #include "cairn/base/sha256.h"
 #include "cairn/manifest/manifest.h"
 #include "cairn/runtime/runtime.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/save/save_options.h"
 #include "cairn/save/save_plan.h"
 
@@ -18,6 +19,7 @@ namespace cairn {
 struct PreparedTree {
   std::vector<PlannedArray> arrays;
   Manifest manifest;  ///< its head: everything but arrays, parts and attempt
+  std::optional<std::string> structure_text = {};        ///< of SaveInternals::structures
   std::vector<std::optional<Sha256Digest>> sha256 = {};  ///< of arrays that are hashed whole, here
 };
 
@@ -33,11 +35,11 @@ Result<PlanOptions> plan_options(const SaveOptions& options);
 Manifest manifest_head(const std::string& prefix, Json structure, const SaveOptions& options,
                        Runtime& runtime);
 
-/// The trees of a save into `path`, by one of however many ranks. SaveOptions::refusal comes first.
-/// Errors of the above, of flatten(), plan_arrays() and structure_to_json(), with the prefix;
-/// `invalid_argument` (save/one-process).
+/// The trees of a save into `path`, by one of however many ranks. SaveInternals::refusal comes
+/// first. Errors of the above, of flatten(), plan_arrays() and structure_to_json(), with the
+/// prefix; `invalid_argument` (save/one-process).
 Result<std::vector<PreparedTree>> prepare_trees(const std::vector<NamedTree>& trees,
                                                 const std::string& path, const SaveOptions& options,
-                                                Runtime& runtime);
+                                                const SaveInternals& internals, Runtime& runtime);
 
 }  // namespace cairn

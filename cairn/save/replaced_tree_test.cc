@@ -13,6 +13,7 @@
 #include "cairn/load/load.h"
 #include "cairn/manifest/eformer_index.h"
 #include "cairn/save/save_async.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
@@ -236,19 +237,21 @@ TEST_F(ReplacedTree, IsNoAttempt) {
   std::filesystem::copy(dir_ / ("c" + name), path_ + name,
                         std::filesystem::copy_options::recursive);
   must(save(weights(), "model"));
-  SaveOptions given_up;
+  SaveInternals given_up;
   given_up.guard = []() -> Result<std::shared_ptr<void>> {
     return Error(Code::kCancelled, "own/reason", "given up");
   };
   path_ = dir_ / "retried";
-  EXPECT_EQ(reason(save(weights(), "model", given_up)), "own/reason");
+  EXPECT_EQ(reason(save_checkpoint({{"model", weights()}}, path_, {}, runtime_, &given_up)),
+            "own/reason");
   must(save(others(), "model"));
 }
 
 TEST_F(ReplacedTree, OfASaveInFlightCounts) {
   const std::shared_ptr<Runtime> shared(&runtime_, [](Runtime*) {});
-  const auto first = must(save_async({{"", weights()}}, path_, {.waited_for = true}, shared));
-  const auto second = must(save_async({{"", others()}}, path_, {.waited_for = true}, shared));
+  const SaveInternals internals{.waited_for = true};
+  const auto first = must(save_async({{"", weights()}}, path_, {}, shared, &internals));
+  const auto second = must(save_async({{"", others()}}, path_, {}, shared, &internals));
   must(first.wait());
   EXPECT_EQ(reason(second.wait()), "save/other-tree");
 }

@@ -7,13 +7,18 @@
 namespace cairn {
 
 Result<SaveReport> save_checkpoint(const std::vector<NamedTree>& trees, const std::string& path,
-                                   const SaveOptions& options, Runtime& runtime) {
+                                   const SaveOptions& options, Runtime& runtime,
+                                   const SaveInternals* internals) {
   wait_for_saves(path, runtime.rank());
-  return [&]() -> Result<SaveReport> {
-    CAIRN_TRY_ASSIGN(const auto steps, start_save(trees, path, options, runtime));
+  const auto save = [&]() -> Result<SaveReport> {
+    CAIRN_TRY_ASSIGN(const auto steps,
+                     start_save(trees, path, options, runtime,
+                                internals != nullptr ? *internals : SaveInternals()));
     return save_now(*steps, runtime);
-  }()
-                      .in([&] { return "saving " + path; });
+  };
+  CAIRN_TRY_ASSIGN(SaveReport report, save().in([&] { return "saving " + path; }));
+  if (options.committed) CAIRN_TRY(options.committed(report));
+  return report;
 }
 
 Result<SaveReport> save_tree(const Tree& tree, const std::string& path, const SaveOptions& options,

@@ -12,6 +12,7 @@
 #include "cairn/async/future.h"
 #include "cairn/async/per_process.h"
 #include "cairn/runtime/in_flight.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/save/staging.h"
 #include "cairn/save/start_save.h"
 #include "cairn/save/unheard_errors.h"
@@ -143,10 +144,12 @@ SaveHandle SaveHandle::of_nothing(std::string path) {
 /// What the background needs, kept until it has ended.
 class AsyncSave {
  public:
-  AsyncSave(const std::string& path, AsyncSaveOptions options, std::shared_ptr<Runtime> runtime)
+  AsyncSave(const std::string& path, SaveOptions options, std::shared_ptr<Runtime> runtime,
+            SaveInternals internals)
       : runtime_(std::move(runtime)),
         in_flight_(path, runtime_->rank()),
         options_(std::move(options)),
+        internals_(std::move(internals)),
         state_(std::make_shared<SaveHandle::State>()) {
     state_->path = path;
     state_->clock = &runtime_->clock();
@@ -155,7 +158,8 @@ class AsyncSave {
   SaveHandle handle() const { return SaveHandle(state_); }
 
   Result<void> begin(const std::vector<NamedTree>& trees) {
-    CAIRN_TRY_ASSIGN(steps_, start_save(trees, state_->path, watched_options(), *runtime_));
+    CAIRN_TRY_ASSIGN(
+        steps_, start_save(trees, state_->path, watched_options(), *runtime_, watched_internals()));
     CAIRN_TRY(steps_->begin());
     staging_.emplace(steps_->writers(), *runtime_);
     runtime_->watch_staging();
@@ -193,9 +197,9 @@ class AsyncSave {
 
  private:
   Result<SaveReport> complete() {
-    if (options_.after && !options_.after->done()) {
+    if (internals_.after && !internals_.after->done()) {
       state_->enter("waiting for the save before");
-      options_.after->wait_for_end();
+      internals_.after->wait_for_end();
     }
     return steps_
         ->complete([this](const ProgressSink& progress) { return staging_->write(progress); })
@@ -206,7 +210,7 @@ class AsyncSave {
   void tell_of(const Error& error) {
     if (is_the_calls() || given_up_) return;
     tell_at_exit(error, state_->heard);
-    if (!options_.waited_for)
+    if (!internals_.waited_for)
       runtime_->log(LogLevel::kError, "save/failed", "a save failed: " + error.to_string());
   }
 
@@ -227,29 +231,35 @@ class AsyncSave {
 
   // A piece larger than the staging memory could never be copied.
   SaveOptions watched_options() {
-    SaveOptions save = options_.save;
-    save.hash_chunks = true;
-    save.guard = [this, guard = save.guard] {
-      auto held = take_guard(guard);
-      given_up_ = !held && held.error().code() == Code::kCancelled;
-      return held;
-    };
-    save.chunk_bytes = std::min(save.chunk_bytes, runtime_->staging().limit() / 2);
-    save.phase = [state = state_, user = save.phase](std::string_view phase) {
-      state->enter(phase);
-      if (user) user(phase);
-    };
-    save.progress = [state = state_, user = save.progress](std::uint64_t done,
-                                                           std::uint64_t total) {
+    SaveOptions watched = options_;
+    watched.chunk_bytes = std::min(watched.chunk_bytes, runtime_->staging().limit() / 2);
+    watched.progress = [state = state_, user = options_.progress](std::uint64_t done,
+                                                                  std::uint64_t total) {
       state->count(done, total);
       if (user) user(done, total);
     };
-    return save;
+    return watched;
+  }
+
+  SaveInternals watched_internals() {
+    SaveInternals watched = internals_;
+    watched.hash_chunks = true;
+    watched.guard = [this] {
+      auto held = take_guard(internals_.guard);
+      given_up_ = !held && held.error().code() == Code::kCancelled;
+      return held;
+    };
+    watched.phase = [state = state_, other = internals_.phase](std::string_view phase) {
+      state->enter(phase);
+      if (other) other(phase);
+    };
+    return watched;
   }
 
   const std::shared_ptr<Runtime> runtime_;
   InFlight in_flight_;
-  const AsyncSaveOptions options_;
+  const SaveOptions options_;
+  const SaveInternals internals_;
   const std::shared_ptr<SaveHandle::State> state_;
   std::unique_ptr<SaveSteps> steps_;
   std::optional<Staging> staging_;
@@ -261,8 +271,10 @@ class AsyncSave {
 };
 
 Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,
-                              const AsyncSaveOptions& options, std::shared_ptr<Runtime> runtime) {
-  const auto save = std::make_shared<AsyncSave>(path, options, std::move(runtime));
+                              const SaveOptions& options, std::shared_ptr<Runtime> runtime,
+                              const SaveInternals* internals) {
+  const auto save = std::make_shared<AsyncSave>(
+      path, options, std::move(runtime), internals != nullptr ? *internals : SaveInternals());
   CAIRN_TRY(save->begin(trees).in([&] { return "saving " + path; }));
   SaveHandle handle = save->handle();
   run_in_background([save] { save->run(); });

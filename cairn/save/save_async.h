@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,8 @@
 #include "cairn/save/save_options.h"
 
 namespace cairn {
+
+struct SaveInternals;
 
 struct SaveProgress {
   std::uint64_t done = 0;   ///< bytes of elements that this rank has written
@@ -34,8 +35,8 @@ class SaveHandle {
   std::string phase() const;
   SaveProgress progress() const;
   bool done() const;
-  /// Until the checkpoint is durable and visible and `committed` has returned. The error stays:
-  /// every call returns it, and from the first on it counts as heard. `deadline_exceeded`
+  /// Until the checkpoint is durable and visible and SaveOptions::committed has returned. The error
+  /// stays: every call returns it, and from the first on it counts as heard. `deadline_exceeded`
   /// (async/deadline) means that the save goes on.
   Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
   /// Has it ended by then? Says nothing of how: its error is still to be heard.
@@ -57,17 +58,6 @@ class SaveHandle {
   std::shared_ptr<State> state_;
 };
 
-struct AsyncSaveOptions {
-  SaveOptions save = {};
-  /// Nothing is written before this one has ended, well or badly.
-  std::optional<SaveHandle> after = {};
-  /// Called once after the commit, in the background; its error is the save's. What it calls does
-  /// not wait for saves in flight.
-  std::function<Result<void>(const SaveReport&)> committed = {};
-  /// The caller waits for the handle at once and hears an error there: it is not logged.
-  bool waited_for = false;
-};
-
 /// Returns when the caller's arrays have been copied and may be changed or freed; those lent as
 /// immutable (Buffer::lend) are not copied. What is in them at the call is what is saved. The
 /// destination exists then. What does not fit into `runtime`'s staging memory is waited for.
@@ -80,7 +70,10 @@ struct AsyncSaveOptions {
 ///
 /// With several ranks every rank makes the same call; the coordinator is used before it returns and
 /// not after. With `enable_validation` arrays that may change are hashed before it returns.
+///
+/// `internals` is for the library itself (save_internals.h).
 Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,
-                              const AsyncSaveOptions& options, std::shared_ptr<Runtime> runtime);
+                              const SaveOptions& options, std::shared_ptr<Runtime> runtime,
+                              const SaveInternals* internals = nullptr);
 
 }  // namespace cairn

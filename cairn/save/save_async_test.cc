@@ -15,6 +15,7 @@
 #include "cairn/base/sha256.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/interposed_file_system.h"
@@ -54,7 +55,7 @@ void spoil(const Tree& tree) {
 
 class AsyncSaves : public ::testing::TestWithParam<std::string> {
  protected:
-  AsyncSaveOptions options() const { return {.save = {.layout = GetParam()}}; }
+  SaveOptions options() const { return {.layout = GetParam()}; }
   testing::TempDir dir_;
 };
 
@@ -64,9 +65,9 @@ TEST_P(AsyncSaves, SaveWhatWasThereAtTheCall) {
     const Tree tree = testing::random_tree(seed, small);
     const Tree same = testing::random_tree(seed, small);
     Gate gate;
-    AsyncSaveOptions how = options();
-    how.save.chunk_bytes = std::uint64_t{64} << (seed % 5);
-    how.save.enable_validation = seed % 3 == 0;
+    SaveOptions how = options();
+    how.chunk_bytes = std::uint64_t{64} << (seed % 5);
+    how.enable_validation = seed % 3 == 0;
     std::string name = std::to_string(seed);
     if (seed % 4 == 0 && GetParam() == kSafetensorsLayout) name += ".safetensors";
     const auto runtime = make_runtime({.file_system = gate.file_system()});
@@ -130,8 +131,8 @@ TEST_P(AsyncSaves, LeaveTheHashingOfWhatMayChangeToTheBackground) {
                                 {"large", large},
                                 {"one", testing::random_array(random, DType::kInt8, {7})},
                                 {"none", must(Array::zeros(DType::kInt8, {0}))}});
-  AsyncSaveOptions how = options();
-  how.save.enable_validation = true;
+  SaveOptions how = options();
+  how.enable_validation = true;
   must(must(save_async({{"", tree}}, dir_ / "c", how, runtime)).wait());
   const auto checkpoint = must(open_checkpoint(dir_ / "c", *runtime));
   const OpenedPrefix& prefix = checkpoint.prefixes.front();
@@ -227,8 +228,9 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
   const auto runtime = make_runtime();
   ASSERT_TRUE(
       save_async({{"", array_tree(DType::kInt8, {5}, 1)}}, dir_ / "c", options(), runtime)->wait());
-  AsyncSaveOptions refused = options();
-  refused.save.guard = []() -> Result<std::shared_ptr<void>> {
+  SaveOptions refused = options();
+  SaveInternals internals;
+  internals.guard = []() -> Result<std::shared_ptr<void>> {
     return Error(Code::kFailedPrecondition, "run/taken-over", "not you");
   };
   int calls = 0;
@@ -236,8 +238,8 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
     ++calls;
     return {};
   };
-  const auto saving =
-      save_async({{"", array_tree(DType::kInt8, {5}, 2)}}, dir_ / "c", refused, runtime);
+  const auto saving = save_async({{"", array_tree(DType::kInt8, {5}, 2)}}, dir_ / "c", refused,
+                                 runtime, &internals);
   ASSERT_TRUE(saving);
   for (int time = 0; time < 2; ++time) {
     const auto result = saving->wait();
@@ -252,10 +254,11 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
 
 TEST_P(AsyncSaves, EndWithAnErrorWhenACallbackThrows) {
   for (const std::string place : {"guard", "committed", "phase", "progress"}) {
-    AsyncSaveOptions throwing = options();
+    SaveOptions throwing = options();
+    SaveInternals internals;
     const auto fail = [&] { throw std::bad_alloc(); };
     if (place == "guard") {
-      throwing.save.guard = [&]() -> Result<std::shared_ptr<void>> {
+      internals.guard = [&]() -> Result<std::shared_ptr<void>> {
         fail();
         return std::shared_ptr<void>();
       };
@@ -266,10 +269,10 @@ TEST_P(AsyncSaves, EndWithAnErrorWhenACallbackThrows) {
         return {};
       };
     }
-    if (place == "phase") throwing.save.phase = [&](std::string_view) { fail(); };
-    if (place == "progress") throwing.save.progress = [&](std::uint64_t, std::uint64_t) { fail(); };
-    const auto saving =
-        save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / place, throwing, make_runtime());
+    if (place == "phase") internals.phase = [&](std::string_view) { fail(); };
+    if (place == "progress") throwing.progress = [&](std::uint64_t, std::uint64_t) { fail(); };
+    const auto saving = save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / place, throwing,
+                                   make_runtime(), &internals);
     ASSERT_TRUE(saving) << place;
     EXPECT_EQ(testing::reason(saving->wait()), "base/out-of-memory") << place;
     EXPECT_EQ(saving->phase(), "failed") << place;
@@ -306,21 +309,21 @@ TEST_P(AsyncSaves, EndWithAnErrorWhenTheirDirectoryGoesAway) {
 TEST_P(AsyncSaves, WaitForTheOneTheyComeAfter) {
   Gate gate;
   std::vector<std::string> order;
-  AsyncSaveOptions first = options();
+  SaveOptions first = options();
   first.committed = [&](const SaveReport&) -> Result<void> {
     order.push_back("first");
     return {};
   };
   const auto one = must(save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / "a", first,
                                    make_runtime({.file_system = gate.file_system()})));
-  AsyncSaveOptions second = options();
-  second.after = one;
+  SaveOptions second = options();
+  const SaveInternals internals{.after = std::make_shared<const SaveHandle>(one)};
   second.committed = [&](const SaveReport&) -> Result<void> {
     order.push_back("second");
     return {};
   };
-  const auto two =
-      must(save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / "b", second, make_runtime()));
+  const auto two = must(save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / "b", second,
+                                   make_runtime(), &internals));
   EXPECT_FALSE(two.done());
   gate.open();
   EXPECT_TRUE(two.wait());

@@ -67,13 +67,11 @@ Result<CommitPrefix> put_manifest(const PreparedTree& tree, const ArrayWriter& w
 
 /// What the reference system needs to load the prefix with its containers: the caller's text, or
 /// ours.
-Result<void> put_structure(const SaveOptions& options, storage::Store& store, Manifest& manifest) {
+Result<void> put_structure(const SaveOptions& options, storage::Store& store, PreparedTree& tree) {
+  Manifest& manifest = tree.manifest;
   const std::string& prefix = manifest.prefix;
   if (options.layout != kZarr2Layout || !options.write_index || prefix.empty()) return {};
-  const auto given =
-      std::ranges::find(options.structures, prefix, &std::pair<std::string, std::string>::first);
-  const auto text = given != options.structures.end() ? std::optional(given->second)
-                                                      : dump_eformer_structure(manifest);
+  const auto text = tree.structure_text ? tree.structure_text : dump_eformer_structure(manifest);
   if (!text) return {};
   manifest.structure_file = sha256_hex(as_bytes(*text));
   CAIRN_TRY(store.put(structure_name(prefix), as_bytes(*text)));
@@ -100,24 +98,25 @@ Result<void> divide_alone(std::vector<PreparedTree>& trees) {
 
 class DirectorySave final : public SaveSteps {
  public:
-  DirectorySave(std::vector<PreparedTree> trees, Uri uri, std::unique_ptr<Destination> destination,
-                SaveOptions options, Runtime& runtime)
+  DirectorySave(std::vector<PreparedTree> trees, Uri uri, SaveOptions options, Runtime& runtime,
+                SaveInternals internals)
       : trees_(std::move(trees)),
         uri_(std::move(uri)),
-        destination_(std::move(destination)),
         options_(std::move(options)),
+        internals_(std::move(internals)),
         runtime_(runtime) {}
 
   ~DirectorySave() override {
-    if (committed_) return;
+    if (committed_ || !destination_) return;
     writers_.clear();
     attempt_.reset();
     destination_->unmake();
   }
 
   Result<void> begin() override {
+    CAIRN_TRY_ASSIGN(destination_, open_destination(uri_, runtime_));
     CAIRN_TRY(divide_alone(trees_));
-    leave_to_writers(trees_, options_, 1);
+    if (internals_.hash_chunks) leave_to_writers(trees_, 1);
     CAIRN_TRY_ASSIGN(writers_, make_writers(trees_, options_, runtime_));
     CAIRN_TRY(hash_trees(trees_, Hash::kChanging, options_, runtime_));
     return destination_->make();
@@ -126,7 +125,7 @@ class DirectorySave final : public SaveSteps {
   const Writers& writers() const override { return writers_; }
 
   Result<SaveReport> complete(const Write& write) override {
-    CAIRN_TRY_ASSIGN(attempt_, destination_->begin(attempt_options(trees_, options_, 1)));
+    CAIRN_TRY_ASSIGN(attempt_, destination_->begin(attempt_options(trees_, internals_, 1)));
     if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(trees_, uri_, runtime_));
     enter("writing");
     CAIRN_TRY(open_writers(writers_, {.data = &attempt_->data()}));
@@ -139,6 +138,7 @@ class DirectorySave final : public SaveSteps {
     enter("syncing");
     CAIRN_TRY_ASSIGN(auto finished, finish_trees(std::move(trees_), writers_, std::move(sums),
                                                  *attempt_, options_));
+    finished.request.mark = internals_.mark;
     finished.report.path = uri_.to_string();
     finished.report.written_bytes = finished.report.stored_bytes;
     enter("committing");
@@ -150,13 +150,14 @@ class DirectorySave final : public SaveSteps {
  private:
   void enter(std::string_view phase) {
     attempt_->enter(phase);
-    cairn::enter(options_, phase);
+    if (internals_.phase) internals_.phase(phase);
   }
 
   std::vector<PreparedTree> trees_;
   const Uri uri_;
-  const std::unique_ptr<Destination> destination_;
+  std::unique_ptr<Destination> destination_;
   const SaveOptions options_;
+  const SaveInternals internals_;
   Runtime& runtime_;
   bool committed_ = false;
   std::unique_ptr<Attempt> attempt_;
@@ -166,10 +167,12 @@ class DirectorySave final : public SaveSteps {
 /// One file.
 class BareSave final : public SaveSteps {
  public:
-  BareSave(std::vector<PreparedTree> trees, Uri uri, SaveOptions options, Runtime& runtime)
+  BareSave(std::vector<PreparedTree> trees, Uri uri, SaveOptions options, Runtime& runtime,
+           SaveInternals internals)
       : trees_(std::move(trees)),
         uri_(std::move(uri)),
         options_(std::move(options)),
+        internals_(std::move(internals)),
         runtime_(runtime) {}
 
   Result<void> begin() override {
@@ -190,12 +193,12 @@ class BareSave final : public SaveSteps {
   Result<SaveReport> complete(const Write& write) override {
     if (!options_.overwrite) CAIRN_TRY(check_replaced_file(trees_.front(), uri_, runtime_));
     CAIRN_TRY(open_writers(writers_, {.data = store_.get()}));
-    enter(options_, "writing");
+    enter("writing");
     CAIRN_TRY(write(options_.progress));
     CAIRN_TRY(hash_trees(trees_, Hash::kLasting, options_, runtime_));
     CAIRN_TRY_ASSIGN(auto sums, take_sums(writers_, trees_));
-    enter(options_, "committing");
-    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options_.guard));
+    enter("committing");
+    CAIRN_TRY_ASSIGN(const auto allowed, take_guard(internals_.guard));
     Manifest written = trees_.front().manifest;
     CAIRN_TRY(writers_.front()->finish(written, std::move(sums.front())));
     CAIRN_TRY(store_->sync());
@@ -207,9 +210,14 @@ class BareSave final : public SaveSteps {
   }
 
  private:
+  void enter(std::string_view phase) {
+    if (internals_.phase) internals_.phase(phase);
+  }
+
   std::vector<PreparedTree> trees_;
   const Uri uri_;
   const SaveOptions options_;
+  const SaveInternals internals_;
   Runtime& runtime_;
   std::unique_ptr<storage::Store> store_;
   Writers writers_;
@@ -217,12 +225,12 @@ class BareSave final : public SaveSteps {
 
 }  // namespace
 
-AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
-                               int ranks) {
+AttemptOptions attempt_options(const std::vector<PreparedTree>& trees,
+                               const SaveInternals& internals, int ranks) {
   AttemptOptions birth;
   for (const PreparedTree& tree : trees) birth.prefixes.push_back(tree.manifest.prefix);
-  birth.run_id = options.run_id;
-  birth.guard = options.guard;
+  birth.run_id = internals.run_id;
+  birth.guard = internals.guard;
   birth.ranks = ranks;
   return birth;
 }
@@ -247,8 +255,7 @@ Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveO
   return writers;
 }
 
-void leave_to_writers(std::vector<PreparedTree>& trees, const SaveOptions& options, int ranks) {
-  if (!options.hash_chunks) return;
+void leave_to_writers(std::vector<PreparedTree>& trees, int ranks) {
   for (PreparedTree& tree : trees) {
     for (PlannedArray& array : tree.arrays) {
       if (array.stored.chunk_count() == 0) continue;
@@ -274,10 +281,6 @@ Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const Save
     if (which == Hash::kChanging) forget_changing(tree.arrays);
   }
   return {};
-}
-
-void enter(const SaveOptions& options, std::string_view phase) {
-  if (options.phase) options.phase(phase);
 }
 
 Result<void> open_writers(const Writers& writers, const WriterPlace& place) {
@@ -329,14 +332,13 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
                                    const SaveOptions& options) {
   FinishedTrees finished;
   finished.request.step = options.step;
-  finished.request.mark = options.mark;
   finished.report.attempt = attempt.id();
   for (std::size_t i = 0; i < trees.size(); ++i) {
     Manifest& manifest = trees[i].manifest;
     manifest.attempt = attempt.id();
     CAIRN_TRY(writers[i]->finish(manifest, std::move(sums[i])));
     add_mesh(trees[i], options, manifest);
-    CAIRN_TRY(put_structure(options, attempt.data(), manifest));
+    CAIRN_TRY(put_structure(options, attempt.data(), trees[i]));
     CAIRN_TRY_ASSIGN(auto prefix,
                      put_manifest(trees[i], *writers[i], attempt.data(), options.write_index));
     finished.request.prefixes.push_back(std::move(prefix));
@@ -349,13 +351,14 @@ Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writer
 }
 
 Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
-                                              SaveOptions options, Runtime& runtime) {
+                                              SaveOptions options, Runtime& runtime,
+                                              SaveInternals internals) {
   using Steps = std::unique_ptr<SaveSteps>;
   if (uri.path.ends_with(".safetensors"))
-    return Steps(std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime));
-  CAIRN_TRY_ASSIGN(auto destination, open_destination(uri, runtime));
-  return Steps(std::make_unique<DirectorySave>(std::move(trees), uri, std::move(destination),
-                                               std::move(options), runtime));
+    return Steps(std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime,
+                                            std::move(internals)));
+  return Steps(std::make_unique<DirectorySave>(std::move(trees), uri, std::move(options), runtime,
+                                               std::move(internals)));
 }
 
 Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime) {

@@ -17,21 +17,18 @@ namespace cairn {
 
 // The steps of a save, each for all of its trees. ---------------------------------------------
 
-AttemptOptions attempt_options(const std::vector<PreparedTree>& trees, const SaveOptions& options,
-                               int ranks);
+AttemptOptions attempt_options(const std::vector<PreparedTree>& trees,
+                               const SaveInternals& internals, int ranks);
 
-/// Leaves arrays to whoever writes their chunks, if SaveOptions::hash_chunks says so: alone, those
-/// that may change; with several ranks, which must agree and know only their own memory, all.
-void leave_to_writers(std::vector<PreparedTree>& trees, const SaveOptions& options, int ranks);
+/// For SaveInternals::hash_chunks: leaves hashing to whoever writes the chunks. Alone, of arrays
+/// that may change; with several ranks, which must agree and know only their own memory, of all.
+void leave_to_writers(std::vector<PreparedTree>& trees, int ranks);
 
 /// SHA-256, if it is asked for, of the arrays that this rank hashes whole: of those that may
 /// change, which are then forgotten, or of those that may not.
 enum class Hash : std::uint8_t { kChanging, kLasting };
 Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,
                         Runtime& runtime);
-
-/// Says what the save does now.
-void enter(const SaveOptions& options, std::string_view phase);
 
 using Writers = std::vector<std::unique_ptr<ArrayWriter>>;
 /// They keep what they need of the trees.
@@ -49,7 +46,8 @@ Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink
 using SumsByPrefix = std::vector<WrittenSums>;
 Result<SumsByPrefix> take_sums(const Writers& writers, std::vector<PreparedTree>& trees);
 
-/// Manifests and what the arrays have in common, written and durable: ready for the commit.
+/// Manifests and what the arrays have in common, written and durable: ready for the commit, but for
+/// the mark.
 struct FinishedTrees {
   CommitRequest request;
   SaveReport report;
@@ -75,7 +73,8 @@ class SaveSteps {
 /// By one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must outlive
 /// it.
 Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
-                                              SaveOptions options, Runtime& runtime);
+                                              SaveOptions options, Runtime& runtime,
+                                              SaveInternals internals = {});
 
 /// All steps, in the caller's thread, from where the elements lie.
 Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime);

@@ -57,10 +57,11 @@ Result<Opening> parse_opening(std::string_view text) {
 class JointSave final : public SaveSteps {
  public:
   JointSave(Result<std::vector<PreparedTree>> prepared, Uri directory, SaveOptions options,
-            Runtime& runtime)
+            Runtime& runtime, SaveInternals internals)
       : trees_(std::move(prepared)),
         directory_(std::move(directory)),
         options_(std::move(options)),
+        internals_(std::move(internals)),
         runtime_(runtime),
         deadline_(Deadline::in(options_.timeout)) {}  // coordinators go by the machine's clock
 
@@ -145,7 +146,7 @@ class JointSave final : public SaveSteps {
     if (!trees_) return trees_.error();
     CAIRN_TRY_ASSIGN(const auto destination, open_destination(directory_, runtime_));
     CAIRN_TRY_ASSIGN(auto attempt,
-                     destination->begin(attempt_options(*trees_, options_, runtime_.ranks())));
+                     destination->begin(attempt_options(*trees_, internals_, runtime_.ranks())));
     if (!options_.overwrite) CAIRN_TRY(check_replaced_trees(*trees_, directory_, runtime_));
     attempt_ = std::move(attempt);
     return Opening{attempt_->id(), directory_, mine->to_json()};
@@ -165,14 +166,14 @@ class JointSave final : public SaveSteps {
 
   void enter(std::string_view phase) {
     rank_->enter(phase);
-    cairn::enter(options_, phase);
+    if (internals_.phase) internals_.phase(phase);
   }
 
   Result<void> prepare() {
     std::vector<std::vector<PlannedArray>*> arrays;
     for (PreparedTree& tree : *trees_) arrays.push_back(&tree.arrays);
     CAIRN_TRY(divide_work(arrays, runtime_.rank(), runtime_.ranks()));
-    leave_to_writers(*trees_, options_, runtime_.ranks());
+    if (internals_.hash_chunks) leave_to_writers(*trees_, runtime_.ranks());
     CAIRN_TRY_ASSIGN(writers_, make_writers(*trees_, options_, runtime_));
     return hash_trees(*trees_, Hash::kChanging, options_, runtime_);
   }
@@ -239,6 +240,7 @@ class JointSave final : public SaveSteps {
       CAIRN_TRY_ASSIGN(auto finished, finish_trees(*std::move(trees_), writers_, std::move(sums),
                                                    *attempt_, options_)
                                           .in("rank 0"));
+      finished.request.mark = internals_.mark;
       finished.report.path = report_.path;
       finished.report.written_bytes = report_.written_bytes;
       report_ = std::move(finished.report);
@@ -310,6 +312,7 @@ class JointSave final : public SaveSteps {
   Result<std::vector<PreparedTree>> trees_;
   const Uri directory_;
   const SaveOptions options_;
+  const SaveInternals internals_;
   Runtime& runtime_;
   Deadline deadline_;
   const std::string phase_ =
@@ -325,8 +328,9 @@ class JointSave final : public SaveSteps {
 
 std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
                                          const Uri& directory, SaveOptions options,
-                                         Runtime& runtime) {
-  return std::make_unique<JointSave>(std::move(prepared), directory, std::move(options), runtime);
+                                         Runtime& runtime, SaveInternals internals) {
+  return std::make_unique<JointSave>(std::move(prepared), directory, std::move(options), runtime,
+                                     std::move(internals));
 }
 
 }  // namespace cairn

@@ -16,6 +16,6 @@ namespace cairn {
 /// coordinator is used by begin() alone. REQUIRES: runtime.ranks() > 1.
 std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
                                          const Uri& directory, SaveOptions options,
-                                         Runtime& runtime);
+                                         Runtime& runtime, SaveInternals internals);
 
 }  // namespace cairn

@@ -21,16 +21,17 @@ Result<Uri> destination_of(const std::string& path) {
 
 Result<std::unique_ptr<SaveSteps>> start_save(const std::vector<NamedTree>& trees,
                                               const std::string& path, SaveOptions options,
-                                              Runtime& runtime) {
+                                              Runtime& runtime, SaveInternals internals) {
   if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
-  auto prepared = prepare_trees(trees, path, options, runtime);
+  auto prepared = prepare_trees(trees, path, options, internals, runtime);
   const auto uri = destination_of(path);
   if (runtime.ranks() > 1) {
     // What is no path has made `prepared` an error.
-    return save_together(std::move(prepared), uri ? *uri : Uri(), std::move(options), runtime);
+    return save_together(std::move(prepared), uri ? *uri : Uri(), std::move(options), runtime,
+                         std::move(internals));
   }
   CAIRN_TRY(prepared);
-  return save_alone(*std::move(prepared), *uri, std::move(options), runtime);
+  return save_alone(*std::move(prepared), *uri, std::move(options), runtime, std::move(internals));
 }
 
 }  // namespace cairn

@@ -14,6 +14,6 @@ namespace cairn {
 /// said by begin(), when the others have heard of it.
 Result<std::unique_ptr<SaveSteps>> start_save(const std::vector<NamedTree>& trees,
                                               const std::string& path, SaveOptions options,
-                                              Runtime& runtime);
+                                              Runtime& runtime, SaveInternals internals);
 
 }  // namespace cairn

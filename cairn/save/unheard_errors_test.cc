@@ -9,6 +9,7 @@
 
 #include "cairn/async/background.h"
 #include "cairn/save/save_async.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/testing/gate.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
@@ -29,11 +30,11 @@ class UnheardErrors : public ::testing::Test {
 
   SaveHandle begin_failing(const std::shared_ptr<Runtime>& runtime, bool waited_for = false) const {
     const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kInt8, {5}))}});
-    AsyncSaveOptions options{.waited_for = waited_for};
-    options.save.guard = []() -> Result<std::shared_ptr<void>> {
+    SaveInternals internals{.waited_for = waited_for};
+    internals.guard = []() -> Result<std::shared_ptr<void>> {
       return Error(Code::kFailedPrecondition, "run/taken-over", "not you");
     };
-    return must(save_async({{"", tree}}, dir_ / "c", options, runtime));
+    return must(save_async({{"", tree}}, dir_ / "c", {}, runtime, &internals));
   }
 
   testing::TempDir dir_;

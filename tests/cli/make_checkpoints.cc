@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cairn/cairn.h"
+#include "cairn/save/save_internals.h"
 
 namespace {
 
@@ -54,11 +55,12 @@ cairn::Result<void> run(const std::string& directory) {
       cairn::Tree::list(std::vector<cairn::Tree>(11, cairn::Tree(cairn::Value(true))));
   CAIRN_TRY(cairn::save_tree(flags, directory + "/flags", {}, runtime));
   for (const int step : {9, 10}) {
-    cairn::SaveOptions options{.step = step};
-    options.mark = R"({"step": )" + std::to_string(step) +
-                   R"(, "timestamp": "2026-01-02T03:04:05", "is_temporary": false})";
-    CAIRN_TRY(cairn::save_tree(second, directory + "/run/run-" + std::to_string(step), options,
-                               runtime, "optimizer"));
+    cairn::SaveInternals marked;
+    marked.mark = R"({"step": )" + std::to_string(step) +
+                  R"(, "timestamp": "2026-01-02T03:04:05", "is_temporary": false})";
+    CAIRN_TRY(cairn::save_checkpoint({{"optimizer", second}},
+                                     directory + "/run/run-" + std::to_string(step), {.step = step},
+                                     runtime, &marked));
   }
   return {};
 }

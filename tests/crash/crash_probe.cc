@@ -119,7 +119,7 @@ Result<void> save_number(Job& job, std::int64_t number, const Json& order) {
   const std::int64_t step = number / 2;
   CAIRN_TRY_ASSIGN(const SaveHandle saved,
                    job.run->save_checkpoint(state_of(number, order), "run-" + std::to_string(step),
-                                            {.step = step}));
+                                            {.save = {.step = step}}));
   CAIRN_TRY(saved.wait());
   return {};
 }

@@ -30,6 +30,7 @@
 #include "cairn/coord/open.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/tree/flatten.h"
@@ -123,10 +124,12 @@ Result<Json> save(const Json& order, coord::Coordinator* job) {
   SaveOptions options{.layout = text_of(order, "layout")};
   options.step = number_of(order, "step", 0);
   options.timeout = std::chrono::seconds(number_of(order, "seconds", 60));
-  options.phase = [&order](std::string_view phase) {
+  SaveInternals internals;
+  internals.phase = [&order](std::string_view phase) {
     if (phase == text_of(order, "phase")) strike(text_of(order, "trouble"));
   };
-  const auto report = save_tree(tree, text_of(order, "path"), options, runtime, "m");
+  const auto report =
+      save_checkpoint({{"m", tree}}, text_of(order, "path"), options, runtime, &internals);
   limit_files(RLIM_INFINITY);
   if (!report) return report.error();
   return Json(Json::Object{{"bytes", report->written_bytes},

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cairn import _core
 
 PACKAGE = Path(__file__).parents[2] / "cairn" / "python" / "package"
@@ -83,3 +85,16 @@ def check_stub(stub, thing):
 
 def test_the_stub_says_what_the_compiled_part_has():
     check_stub(ast.parse((PACKAGE / "cairn" / "_core.pyi").read_text()), _core)
+
+
+def test_the_stub_names_the_options_that_saves_take(tmp_path):
+    stub = ast.parse((PACKAGE / "cairn" / "_core.pyi").read_text())
+    [options] = [node for node in stub.body
+                 if isinstance(node, ast.ClassDef) and node.name == "_SaveOptions"]
+    names = [node.target.id for node in options.body if isinstance(node, ast.AnnAssign)]
+    path = str(tmp_path / "c")
+    _core.begin_save([("", {})], path, **dict.fromkeys(names)).wait()
+    with pytest.raises(TypeError, match="saves have no strides"):
+        _core.begin_save([("", {})], path, strides=None)
+    with pytest.raises(TypeError, match="step is of the wrong kind"):
+        _core.begin_save([("", {})], path, step="three")

@@ -7,6 +7,7 @@
 
 #include "cairn/commit/posix/directory.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/rank_threads.h"
@@ -55,7 +56,8 @@ TEST(CommitGuard, IsHeldFromBeforeTheLockUntilEverythingIsInPlace) {
   TempDir dir;
   Runtime runtime;
   Witness witness(dir / "run-1");
-  must(save_tree(a_tree(), dir / "run-1", {.mark = "{}", .guard = witness.guard()}, runtime));
+  const SaveInternals internals{.mark = "{}", .guard = witness.guard()};
+  must(save_checkpoint({{"", a_tree()}}, dir / "run-1", {}, runtime, &internals));
   EXPECT_EQ(witness.taken, 1);
   EXPECT_EQ(witness.released, 1);
   EXPECT_FALSE(witness.there_before);
@@ -72,7 +74,9 @@ TEST(CommitGuard, ItsErrorRefusesTheSaveAndLeavesNothing) {
   Runtime runtime;
   for (const std::string name : {"run-1", "one.safetensors"}) {
     const std::string path = dir / name;
-    EXPECT_EQ(reason(save_tree(a_tree(), path, {.guard = refuse}, runtime)), "run/taken-over");
+    const SaveInternals internals{.guard = refuse};
+    EXPECT_EQ(reason(save_checkpoint({{"", a_tree()}}, path, {}, runtime, &internals)),
+              "run/taken-over");
     EXPECT_FALSE(std::filesystem::exists(path));
   }
 }
@@ -82,12 +86,32 @@ TEST(CommitGuard, OfRankZeroCountsForAllRanks) {
   for (const bool refused_by_leader : {true, false}) {
     testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
       Runtime runtime({.threads = 1, .coordinator = &coordinator});
-      SaveOptions options;
-      if ((runtime.rank() == 0) == refused_by_leader) options.guard = refuse;
-      const auto saved = save_tree(a_tree(), dir / "run-1", options, runtime);
+      SaveInternals internals;
+      if ((runtime.rank() == 0) == refused_by_leader) internals.guard = refuse;
+      const auto saved = save_checkpoint({{"", a_tree()}}, dir / "run-1", {}, runtime, &internals);
       EXPECT_EQ(reason(saved), refused_by_leader ? "run/taken-over" : "none");
     });
   }
+}
+
+TEST(CommitGuard, OfTwoBothAreAskedInTurnAndHeld) {
+  std::string asked;
+  const auto guard = [&](const std::string& name) -> CommitGuard {
+    return [&asked, name]() -> Result<std::shared_ptr<void>> {
+      asked += name;
+      if (name == "no") return refuse();
+      return std::shared_ptr<void>(&asked, [&asked, name](void*) { asked += "-" + name; });
+    };
+  };
+  {
+    const auto held = both_guards(guard("a"), guard("b"))();
+    ASSERT_TRUE(held);
+    EXPECT_EQ(asked, "ab");
+  }
+  EXPECT_EQ(asked, "ab-b-a");
+  EXPECT_EQ(reason(both_guards(guard("no"), guard("c"))()), "run/taken-over");
+  EXPECT_EQ(asked, "ab-b-ano");
+  EXPECT_TRUE(both_guards({}, {})());
 }
 
 }  // namespace

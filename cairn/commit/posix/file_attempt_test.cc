@@ -18,6 +18,7 @@
 #include "cairn/load/load.h"
 #include "cairn/manifest/checkpoint_metadata.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
@@ -56,7 +57,6 @@ SaveOptions options_of(const Case& test, std::uint64_t seed) {
   options.chunk_bytes = 32;
   options.shard_size = 40;
   options.metadata = Json(Json::Object{{"seed", seed}});
-  if (test.mark) options.mark = "{\"step\": " + std::to_string(seed) + "}";
   return options;
 }
 
@@ -65,8 +65,10 @@ Result<SaveReport> save_seed(storage::FileSystem& fs, const Case& test, std::uin
                              const std::string& path = "/run/c") {
   testing::ManualClock clock;
   Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
+  SaveInternals internals;
+  if (test.mark) internals.mark = "{\"step\": " + std::to_string(seed) + "}";
   return save_checkpoint({{"model", tree_of(seed)}, {"tx", tree_of(seed + 100)}}, path,
-                         options_of(test, seed), runtime);
+                         options_of(test, seed), runtime, &internals);
 }
 
 /// checkpoint_metadata.json and mark are those of the tree.
@@ -361,10 +363,10 @@ TEST(CommitLimits, AMarkThatIsTooLongIsRefusedAndTheOldCheckpointStays) {
   must(save_seed(fs, {std::string(kZarr2Layout), true}, 1));
   testing::ManualClock clock;
   Runtime runtime({.threads = 1, .file_system = &fs, .clock = &clock});
-  SaveOptions options;
-  options.mark = "{\"step\": 2, \"note\": \"" + std::string(kMaxAttemptFileBytes, 'n') + "\"}";
-  const auto saved =
-      save_checkpoint({{"model", tree_of(2)}, {"tx", tree_of(102)}}, "/run/c", options, runtime);
+  SaveInternals marked;
+  marked.mark = "{\"step\": 2, \"note\": \"" + std::string(kMaxAttemptFileBytes, 'n') + "\"}";
+  const auto saved = save_checkpoint({{"model", tree_of(2)}, {"tx", tree_of(102)}}, "/run/c", {},
+                                     runtime, &marked);
   EXPECT_EQ(testing::reason(saved), "commit/file-too-large");
   EXPECT_EQ(seen(fs, "after a mark that is too long"), 1u);
   EXPECT_EQ(left_over(fs), "");

@@ -9,6 +9,7 @@
 #include "cairn/commit/rank_files.h"
 #include "cairn/manifest/names.h"
 #include "cairn/save/save.h"
+#include "cairn/save/save_internals.h"
 #include "cairn/storage/local/posix.h"
 #include "cairn/testing/interposed_file_system.h"
 #include "cairn/testing/lossy_file_system.h"
@@ -138,13 +139,13 @@ TEST(PhaseOfASave, IsThereForOneProcessToo) {
   testing::LossyFileSystem disk;
   Runtime runtime({.threads = 1, .file_system = &disk});
   std::vector<RankPhase> seen;
-  SaveOptions options;
-  options.phase = [&](std::string_view) {
+  SaveInternals watching;
+  watching.phase = [&](std::string_view) {
     for (const auto& [path, content] : disk.snapshot()) {
       if (path.ends_with("/ranks/0.phase")) seen.push_back(must(parse_rank_phase(content)));
     }
   };
-  must(save_tree(some_tree(), "/c", options, runtime));
+  must(save_checkpoint({{"", some_tree()}}, "/c", {}, runtime, &watching));
   ASSERT_EQ(seen.size(), 3u);
   EXPECT_EQ(seen[0].phase, "writing");
   EXPECT_EQ(seen[1].phase, "syncing");

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the compiled part of the package offers to the Python part.
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
+
+from typing_extensions import Unpack
 
 __version__: str
 
@@ -93,12 +95,29 @@ class Opened:
     def verify(self, prefix: str | None, progress: _Progress) -> dict[str, Any]: ...
     def diff(self, other: Opened, prefix: str | None, progress: _Progress) -> dict[str, Any]: ...
 
-def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, layout: str, compress: bool,
-               dtype: Any, validate: bool, step: int | None, metadata: str, extras: str,
-               chunk_bytes: int | None, shard_size: int | None, overwrite: bool,
-               write_index: bool = True, committed: Callable[[], object] | None = None,
-               timeout: float | None = None, progress: _Progress,
-               waited_for: bool = False) -> SaveHandle: ...
+class _SaveOptions(TypedDict, total=False):
+    """What every call that saves takes; what is missing or None is as the library's SaveOptions
+    says. A manager has a say in some of it."""
+
+    layout: str
+    compress: bool
+    dtype: Any
+    validate: bool
+    chunk_bytes: int | None
+    shard_size: int | None
+    step: int | None
+    metadata: str
+    extras: str
+    overwrite: bool
+    write_index: bool
+    mesh: Sequence[tuple[str, int]]
+    wishes: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]]
+    timeout: float | None
+    progress: _Progress
+    committed: Callable[[], object] | None
+
+def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, waited_for: bool = False,
+               **options: Unpack[_SaveOptions]) -> SaveHandle: ...
 
 class LoadRequest:
     """What is to be loaded, and where to. `choose` gets the name of the tree, its layout and
@@ -124,9 +143,8 @@ class AsyncManager:
     def configure(self, *, enable: bool | None, dtype: Any, verbose: bool, validate: bool,
                   compress: bool, use_tensorstore: bool, blocking: bool, while_saving: str,
                   shard_size: int | None, timeout: float | None) -> None: ...
-    def save(self, trees: Sequence[tuple[str, Any]], path: str, *, dtype: Any, metadata: str,
-             extras: str, write_index: bool, step: int | None,
-             committed: Callable[[], object] | None, progress: _Progress) -> SaveHandle: ...
+    def save(self, trees: Sequence[tuple[str, Any]], path: str,
+             **options: Unpack[_SaveOptions]) -> SaveHandle: ...
     def wait_until_finished(self) -> None: ...
     def check_for_errors(self) -> None: ...
     def saves_in_flight(self) -> list[SaveHandle]: ...
@@ -140,15 +158,11 @@ class RunCheckpointer:
                  run_id: str, take_over: bool, watch_requests: bool, save_on: Sequence[int],
                  stop_on: Sequence[int], stop_timeout: int, agreement_share: float,
                  metrics_path: str) -> None: ...
-    def on_step(self, step: int, tree: Any, *, force: bool,
-                callbacks: list[Callable[[str, str], object]], extras: str, metrics: str,
-                progress: _Progress) -> SaveHandle | None: ...
-    def save(self, tree: Any, destination: str, *, in_run: bool, step: int | None,
-             is_temporary: bool, prefix: str, structured: bool, dtype: Any, extras: str,
-             metrics: str, write_index: bool,
-             wishes: Sequence[tuple[Sequence[str], Sequence[Sequence[str]]]],
-             mesh: Sequence[tuple[str, int]], committed: Callable[[], object] | None,
-             progress: _Progress) -> SaveHandle: ...
+    def on_step(self, step: int, tree: Any, /, *, force: bool,
+                callbacks: list[Callable[[str, str], object]], metrics: str,
+                **options: Unpack[_SaveOptions]) -> SaveHandle | None: ...
+    def save(self, tree: Any, destination: str, *, in_run: bool, is_temporary: bool, prefix: str,
+             structured: bool, metrics: str, **options: Unpack[_SaveOptions]) -> SaveHandle: ...
     def load_checkpoint_if_any(self, request: LoadRequest, *, path: str, discover_latest: bool,
                                structured: bool, fallback: bool
                                ) -> tuple[Any, str, str, dict[str, Any]] | None: ...

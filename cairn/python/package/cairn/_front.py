@@ -72,25 +72,17 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
         >>> load(handle.wait()["path"])["w"]
         array([1., 1., 1.])
     """
-    return _begin(tree, path, prefix=prefix, layout=layout, compress=compress, dtype=dtype,
-                  validate=validate, step=step, metadata=metadata, extras=extras,
-                  chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
-                  progress=progress, overwrite=overwrite)
+    return _begin(**locals())
 
 
-def _begin(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "zarr2",
-           compress: bool = False, dtype: Any = None, validate: bool = False,
-           step: int | None = None, metadata: Mapping[str, Any] | None = None,
-           extras: Mapping[str, Any] | None = None, chunk_bytes: int | None = None,
-           shard_size: int | None = None, timeout: float | None = None,
-           progress: Progress = None, overwrite: bool = False,
-           waited_for: bool = False) -> _core.SaveHandle:
+def _begin(tree: Any, path: PathLike, *, prefix: str = "",
+           metadata: Mapping[str, Any] | None = None, extras: Mapping[str, Any] | None = None,
+           progress: Progress = None, waited_for: bool = False,
+           **options: Any) -> _core.SaveHandle:
     state, about, more = prepared(lambda: (tree, _json(metadata), _json(extras)), "", "")
-    return _core.begin_save([(prefix, state)], path_text(path), layout=layout, compress=compress,
-                            dtype=dtype, validate=validate, step=step, metadata=about, extras=more,
-                            chunk_bytes=chunk_bytes, shard_size=shard_size, timeout=timeout,
-                            overwrite=overwrite, progress=progress_sink(progress, "saving"),
-                            waited_for=waited_for)
+    return _core.begin_save([(prefix, state)], path_text(path), metadata=about, extras=more,
+                            progress=progress_sink(progress, "saving"), waited_for=waited_for,
+                            **options)
 
 
 def _taking(begin: Callable[Options, object]) -> Callable[

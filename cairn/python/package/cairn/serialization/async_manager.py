@@ -210,8 +210,7 @@ class AsyncCheckpointManager:
 
         text = path_text(path)
         committed = None if callback is None else lambda: callback(text)
-        self._save(make, prefix or "", path, dtype=dtype, write_index=True, committed=committed,
-                   progress=progress)
+        self._save(make, prefix or "", path, dtype=dtype, committed=committed, progress=progress)
         return text
 
     save = save_tree
@@ -238,8 +237,7 @@ class AsyncCheckpointManager:
             about = json_text(extras)
             return state, about, about
 
-        self._save(make, prefix, path, dtype=wanted, write_index=write_index, committed=None,
-                   progress=progress)
+        self._save(make, prefix, path, dtype=wanted, write_index=write_index, progress=progress)
         return path_text(path)
 
     @checked
@@ -367,7 +365,7 @@ class AsyncCheckpointManager:
 
         tree, metadata, extras = prepared(make_unless_others_failed, "", "")
         handle = self.configured().save([(prefix, tree)], local_path(path), metadata=metadata,
-                                        extras=extras, step=None,
+                                        extras=extras,
                                         progress=progress_sink(progress, "saving"), **options)
         say_unfinished(handle)
         return handle

@@ -265,10 +265,8 @@ def _write(state: Mapping[str, Any], path: str, metadata: Mapping[str, str] | No
     tree: dict[str, Any] = {}
     for key, leaf in state.items():
         put(tree, _core.parse_key(key), leaf)
-    _core.begin_save([("", tree)], path, layout="safetensors",
-                     compress=False, dtype=None, validate=False, step=None,
-                     metadata=json.dumps(metadata or {}), extras="", chunk_bytes=None,
-                     shard_size=None, overwrite=True, progress=None, waited_for=True).wait()
+    _core.begin_save([("", tree)], path, layout="safetensors", metadata=json.dumps(metadata or {}),
+                     overwrite=True, waited_for=True).wait()
 
 
 def _write_parts(state: Mapping[str, Any], base: str, metadata: Mapping[str, str] | None,

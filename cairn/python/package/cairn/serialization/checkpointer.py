@@ -242,7 +242,7 @@ class Checkpointer:
             callbacks = [tree.refuse]
         try:
             save = self._run.on_step(step, None if pytree is None else tree, force=force,
-                                     callbacks=callbacks, extras=about, metrics=numbers,
+                                     callbacks=callbacks, metrics=numbers, extras=about,
                                      progress=progress_sink(progress, "saving"))
         except DeadlineError:
             if self.should_stop:
@@ -283,7 +283,7 @@ class Checkpointer:
         return self._save(tree, self._inside(destination), in_run=True,
                           step=None if step == -1 else step, is_temporary=is_temporary,
                           prefix=prefix or "", structured=structured, dtype=dtype, extras=about,
-                          metrics=metrics, write_index=True, mesh=mesh, shardings=shardings,
+                          metrics=metrics, mesh=mesh, shardings=shardings,
                           rules=partition_rules, committed=commit_callback, progress=progress)
 
     @checked
@@ -435,8 +435,8 @@ class Checkpointer:
 
     def _save(self, tree: Any, destination: Any, *, dtype: Any, extras: Mapping[str, Any],
               metrics: Mapping[str, float] | None, mesh: Any, shardings: Any = None,
-              rules: Rules | None = None, committed: Callable[[], object] | None = None,
-              progress: Progress = None, **options: Any) -> _core.SaveHandle:
+              rules: Rules | None = None, progress: Progress = None,
+              **options: Any) -> _core.SaveHandle:
         def make() -> tuple[Any, ...]:
             arrays = {} if shardings is None and rules is None else \
                 {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
@@ -447,10 +447,9 @@ class Checkpointer:
         state, wishes, about, numbers = prepared(make, [], "", "")
         self._manager.configured()
         axes = [] if mesh is None else [*zip(mesh.axis_names, mesh.devices.shape)]
-        save = self._run.save(state, destination, dtype=dtype_named(dtype), extras=about,
-                              metrics=numbers, wishes=wishes, mesh=axes if wishes else [],
-                              committed=committed, progress=progress_sink(progress, "saving"),
-                              **options)
+        save = self._run.save(state, destination, metrics=numbers, dtype=dtype_named(dtype),
+                              extras=about, wishes=wishes, mesh=axes if wishes else [],
+                              progress=progress_sink(progress, "saving"), **options)
         say_unfinished(save)
         return save
 

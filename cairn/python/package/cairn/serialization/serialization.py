@@ -121,10 +121,8 @@ def tree_serialize_leaves(checkpoint_dir: Any, pytree: Any, manager: Any = None,
     """
     def begin(committed: Callable[[], object] | None = None) -> _core.SaveHandle:
         return _core.begin_save([(prefix or "", pytree)], local_path(checkpoint_dir),
-                                layout="zarr2", compress=False, dtype=None, validate=False,
-                                step=None, metadata="", extras="", chunk_bytes=None,
-                                shard_size=None, overwrite=True, write_index=write_index,
-                                committed=committed, progress=None, waited_for=manager is None)
+                                overwrite=True, write_index=write_index, committed=committed,
+                                waited_for=manager is None)
 
     if manager is None:
         begin().wait()
