@@ -23,6 +23,13 @@ class Json {
 
   // NOLINTBEGIN(google-explicit-constructor): a value is written as what it is.
   Json() = default;  ///< null
+  // libstdc++ destroys what a copy of the variant had not made when there was no memory for it; an
+  // assignment has something to fall back on.
+  Json(const Json& other) : Json() { state_ = other.state_; }
+  Json(Json&& other) noexcept = default;
+  Json& operator=(const Json& other) = default;
+  Json& operator=(Json&& other) noexcept = default;
+  ~Json() = default;
   Json(std::nullptr_t) {}
   Json(bool value) : state_(value) {}
   Json(int value) : Json(static_cast<std::int64_t>(value)) {}

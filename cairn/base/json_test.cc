@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/base/utf8.h"
+#include "cairn/testing/scarce_memory.h"
 
 namespace cairn {
 namespace {
@@ -284,6 +285,17 @@ TEST(Json, HandlesObjectsWithManyMembers) {
     ASSERT_EQ(value.integer(), i + kMembers);
   }
   expect_refused(text, "json/repeated-member", {.repeated = Repeated::kRefuse});
+}
+
+TEST(Json, ThatCannotBeCopiedForLackOfMemoryHarmsNothing) {
+  const Json json = parse(R"({"a name that is too long to lie in place":
+      ["a text that is too long to lie in place", {"n": 1}, {}]})");
+  const auto failures = testing::fail_each_allocation([&] {
+    const Json copy = json;
+    Json other(Json::Array{copy});
+    other = copy;
+  });
+  EXPECT_GT(failures, 10U);
 }
 
 }  // namespace

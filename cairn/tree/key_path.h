@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cairn/base/result.h"
@@ -21,17 +20,17 @@ namespace cairn {
 /// Key of a child in its container: text (dict key, attribute) or an integer (dict key, index).
 class Key {
  public:
-  Key(std::string text) : value_(std::move(text)) {}         // NOLINT(google-explicit-constructor)
-  Key(std::string_view text) : value_(std::string(text)) {}  // NOLINT(google-explicit-constructor)
-  Key(const char* text) : value_(std::string(text)) {}       // NOLINT(google-explicit-constructor)
-  Key(std::int64_t number) : value_(number) {}               // NOLINT(google-explicit-constructor)
-  Key(int number) : value_(std::int64_t{number}) {}          // NOLINT(google-explicit-constructor)
+  // NOLINTBEGIN(google-explicit-constructor): a key is written as what it is.
+  Key(std::string text) : is_text_(true), text_(std::move(text)) {}
+  Key(std::string_view text) : Key(std::string(text)) {}
+  Key(const char* text) : Key(std::string(text)) {}
+  Key(std::int64_t number) : number_(number) {}
+  Key(int number) : Key(std::int64_t{number}) {}
+  // NOLINTEND(google-explicit-constructor)
 
-  bool is_number() const { return std::holds_alternative<std::int64_t>(value_); }
-  std::int64_t number() const { return std::get<std::int64_t>(value_); }  ///< REQUIRES: is_number()
-  const std::string& text() const {
-    return std::get<std::string>(value_);
-  }  ///< REQUIRES: !is_number()
+  bool is_number() const { return !is_text_; }
+  std::int64_t number() const { return number_; }    ///< REQUIRES: is_number()
+  const std::string& text() const { return text_; }  ///< REQUIRES: !is_number()
   /// The text, or the number in decimal.
   std::string part() const;
 
@@ -39,7 +38,9 @@ class Key {
   auto operator<=>(const Key&) const = default;
 
  private:
-  std::variant<std::int64_t, std::string> value_;
+  bool is_text_ = false;
+  std::int64_t number_ = 0;
+  std::string text_;
 };
 
 /// Two keys that would give one part, such as 0 and "0", or one key twice. Linear if they are

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "cairn/testing/random_tree.h"
+#include "cairn/testing/scarce_memory.h"
 #include "cairn/tree/key_depth.h"
 
 namespace cairn {
@@ -21,6 +22,16 @@ TEST(Key, OrdersNumbersBySizeBeforeTextsByBytes) {
   for (std::size_t i = 0; i + 1 < ascending.size(); ++i) {
     EXPECT_LT(ascending[i], ascending[i + 1]) << i;
   }
+}
+
+TEST(Key, ThatCannotBeCopiedForLackOfMemoryHarmsNothing) {
+  const Key key("a text that is too long to lie in place");
+  const auto failures = testing::fail_each_allocation([&] {
+    const Key copy = key;
+    Key other(1);
+    other = copy;
+  });
+  EXPECT_EQ(failures, 2U);
 }
 
 TEST(Key, FindsTheOnlyTwoWaysToCollide) {
