@@ -133,6 +133,15 @@ Box Box::intersect(const Box& other) const {
   return common;
 }
 
+Box Box::moved_by(const Shape& origin) const {
+  Box moved = *this;
+  for (std::size_t i = 0; i < rank(); ++i) {
+    moved.begin[i] += origin[i];
+    moved.end[i] += origin[i];
+  }
+  return moved;
+}
+
 Box Box::relative_to(const Shape& origin) const {
   Box moved = *this;
   for (std::size_t i = 0; i < rank(); ++i) {

@@ -44,6 +44,8 @@ struct Box {
   Box intersect(const Box& other) const;
   /// The same box seen from `origin`. REQUIRES: equal rank.
   Box relative_to(const Shape& origin) const;
+  /// The box that is this one when it is seen from `origin`. REQUIRES: equal rank.
+  Box moved_by(const Shape& origin) const;
 
   bool operator==(const Box&) const = default;
   /// "[0:4, 2:8]"

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "cairn/array/cast.h"
+#include "cairn/inspect/fold_pieces.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
-#include "cairn/load/load_plan.h"
 #include "cairn/load/read_boxes.h"
 
 namespace cairn {
@@ -31,11 +31,6 @@ struct Pair {
   std::size_t first_array = 0;
   std::size_t second_array = 0;
   LeafDifference result;
-};
-
-struct DiffJob {
-  std::size_t pair = 0;
-  Box box;
 };
 
 /// What comparing one piece found.
@@ -119,30 +114,22 @@ class Differ {
   }
 
   Result<DiffReport> run() {
-    std::vector<DiffJob> jobs;
-    std::uint64_t total = 0;
-    for (std::size_t p = 0; p < pairs_.size(); ++p) {
-      const format::StoredArray& stored =
-          pairs_[p].first->manifest.arrays[pairs_[p].first_array].stored;
-      for (Box& box : piece_boxes(stored)) {
-        total += box.elements() * item_size(stored.dtype);
-        jobs.push_back({p, std::move(box)});
-      }
+    std::vector<const format::StoredArray*> arrays;
+    for (const Pair& pair : pairs_) {
+      arrays.push_back(&pair.first->manifest.arrays[pair.first_array].stored);
+      report_.bytes += pair.result.elements * item_size(arrays.back()->dtype);
     }
-    report_.bytes = total;
-    std::vector<Found> found(jobs.size());
-    Progress progress(options_.progress, total);
-    CAIRN_TRY(for_each_index(runtime_.executor(), jobs.size(), [&](std::size_t n) -> Result<void> {
-      const Pair& pair = pairs_[jobs[n].pair];
-      CAIRN_TRY_ASSIGN(const Array a,
-                       load_box(*pair.first, pair.first_array, jobs[n].box, runtime_));
-      CAIRN_TRY_ASSIGN(const Array b,
-                       load_box(*pair.second, pair.second_array, jobs[n].box, runtime_));
-      found[n] = compare_pieces(a, b);
+    Progress progress(options_.progress, report_.bytes);
+    const auto read = [&](std::size_t n, const Box& box) -> Result<Found> {
+      const Pair& pair = pairs_[n];
+      CAIRN_TRY_ASSIGN(const Array a, load_box(*pair.first, pair.first_array, box, runtime_));
+      CAIRN_TRY_ASSIGN(const Array b, load_box(*pair.second, pair.second_array, box, runtime_));
       progress.add(a.nbytes());
-      return {};
+      return compare_pieces(a, b);
+    };
+    CAIRN_TRY(fold_pieces(arrays, runtime_, read, [&](std::size_t n, const Found& found) {
+      merge(found, pairs_[n].result);
     }));
-    for (std::size_t n = 0; n < jobs.size(); ++n) merge(found[n], pairs_[jobs[n].pair].result);
     for (Pair& pair : pairs_) finish(pair.result);
     std::ranges::sort(report_.differences, {}, [](const LeafDifference& difference) {
       return std::tie(difference.prefix, difference.key, difference.kind);

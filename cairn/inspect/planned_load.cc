@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/human.h"
 #include "cairn/load/load.h"
 #include "cairn/load/load_plan.h"
 #include "cairn/load/load_target.h"
@@ -24,11 +25,27 @@ void add_boxes(const PlacedArray& array, int rank, std::vector<WantedBox>& wante
     wanted.push_back({&array.array(), std::move(held.box)});
 }
 
-void add_plan(const std::vector<WantedBox>& wanted, bool check, RankReads& reads) {
+/// The plan has a part for each kReadPieceBytes. What a small file claims is no reason to make so
+/// many.
+Result<void> check_planned(const std::vector<WantedBox>& wanted) {
+  std::uint64_t bytes = 0;
+  for (const WantedBox& box : wanted) {
+    bytes += box.box.elements() * item_size(box.array->stored.dtype);
+    if (bytes <= kMostPlannedBytes) continue;
+    return Error(Code::kUnimplemented, "plan/too-large",
+                 fmt::format("one rank would hold more than {}; give a mesh of more ranks",
+                             format_bytes(kMostPlannedBytes)));
+  }
+  return {};
+}
+
+Result<void> add_plan(const std::vector<WantedBox>& wanted, bool check, RankReads& reads) {
+  CAIRN_TRY(check_planned(wanted));
   const LoadPlan plan = plan_load(wanted, check);
   reads.needed += plan.wanted_bytes;
   reads.read += plan.bytes;
   reads.requests += plan.runs.size();
+  return {};
 }
 
 }  // namespace
@@ -69,7 +86,7 @@ Result<void> PlannedLoad::add(const OpenedPrefix& prefix, const LoadOptions& opt
   return {};
 }
 
-RankReads PlannedLoad::reads_of(int rank) const {
+Result<RankReads> PlannedLoad::reads_of(int rank) const {
   RankReads reads;
   for (std::size_t at = 0; at < arrays_.size();) {
     // As a load does: what rank 0 reads for all apart from what each reads for itself.
@@ -88,8 +105,8 @@ RankReads PlannedLoad::reads_of(int rank) const {
       }
       if (array.told || wanted.size() > before) ++reads.arrays;
     }
-    add_plan(shared, check_, reads);
-    add_plan(own, check_, reads);
+    CAIRN_TRY(add_plan(shared, check_, reads));
+    CAIRN_TRY(add_plan(own, check_, reads));
   }
   return reads;
 }
@@ -99,7 +116,7 @@ Result<PlannedReads> PlannedLoad::reads(Runtime& runtime) const {
   all.ranks.resize(static_cast<std::size_t>(ranks_));
   CAIRN_TRY(
       for_each_index(runtime.executor(), all.ranks.size(), [&](std::size_t rank) -> Result<void> {
-        all.ranks[rank] = reads_of(static_cast<int>(rank));
+        CAIRN_TRY_ASSIGN(all.ranks[rank], reads_of(static_cast<int>(rank)));
         return {};
       }));
   for (const PlacedArray& array : arrays_) all.total.needed += array.bytes();

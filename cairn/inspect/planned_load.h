@@ -17,6 +17,9 @@ namespace cairn {
 
 struct LoadOptions;
 
+/// Most bytes of elements that one rank can hold.
+constexpr std::uint64_t kMostPlannedBytes = std::uint64_t{1} << 45;
+
 struct PlannedLoadOptions {
   std::optional<std::string> prefix = {};  ///< nothing: all, one load after the other
   /// Null: as LoadOptions::mesh says of a load without rules and shardings.
@@ -70,7 +73,8 @@ class PlannedLoad {
   const std::vector<PlacedArray>& arrays() const { return arrays_; }
 
   /// Memory for one rank's plan at a time. Linear in its boxes and the chunks that they meet.
-  RankReads reads_of(int rank) const;
+  /// `unimplemented` (plan/too-large) above kMostPlannedBytes.
+  Result<RankReads> reads_of(int rank) const;
   /// Of all ranks, one after the other on each thread.
   Result<PlannedReads> reads(Runtime& runtime) const;
 

@@ -91,7 +91,7 @@ TEST(PlannedLoad, TellsWhatEachRankOfARealLoadReads) {
     ASSERT_EQ(planned.ranks(), ranks);
     testing::run_ranks(ranks, [&](coord::Coordinator& coordinator) {
       const auto [bytes, requests] = really_read(saved, layout, coordinator);
-      const RankReads reads = planned.reads_of(coordinator.rank());
+      const RankReads reads = must(planned.reads_of(coordinator.rank()));
       const auto& lengths = saved.checkpoint.prefixes[0].manifest.arrays[2].sums.lengths();
       const std::uint64_t small = coordinator.rank() == 0 ? lengths.at(0) : 0;
       EXPECT_EQ(reads.read, bytes + small) << round;
@@ -240,6 +240,16 @@ TEST(LeafReaders, AreNotWorkedOutBeyondALimit) {
   saved.checkpoint.prefixes[0].manifest.arrays[1].stored.chunk_shape = {1, 1};
   const auto planned = must(PlannedLoad::make(saved.checkpoint, mesh_of("x=16", 16), {}));
   EXPECT_EQ(reason(leaf_readers(planned.arrays()[1])), "plan/too-many-cells");
+}
+
+TEST(PlannedLoads, OfMoreThanARankCanHoldAreRefused) {
+  testing::Random random(11);
+  Saved saved;
+  save_sample(saved, random, {});
+  format::StoredArray& stored = saved.checkpoint.prefixes[0].manifest.arrays[1].stored;
+  stored.shape = stored.chunk_shape = {Index{1} << 28, Index{1} << 28};
+  const auto planned = must(PlannedLoad::make(saved.checkpoint, mesh_of("x=2", 2), {}));
+  EXPECT_EQ(reason(planned.reads(saved.runtime)), "plan/too-large");
 }
 
 }  // namespace

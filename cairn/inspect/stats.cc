@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "cairn/array/cast.h"
+#include "cairn/inspect/fold_pieces.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
-#include "cairn/load/load_plan.h"
 #include "cairn/load/read_boxes.h"
 
 namespace cairn {
@@ -89,11 +89,9 @@ Result<Moments> moments_of(const Array& piece) {
   return moments;
 }
 
-struct StatsJob {
+struct Selected {
   const OpenedPrefix* prefix = nullptr;
   std::size_t array = 0;
-  std::size_t result = 0;
-  Box box;
 };
 
 ArrayStats named(const OpenedPrefix& prefix, const ManifestArray& array) {
@@ -120,7 +118,8 @@ void fill_in(const Moments& moments, ArrayStats& stats) {
 Result<std::vector<ArrayStats>> stats_once(const Checkpoint& checkpoint,
                                            const StatsOptions& options, Runtime& runtime) {
   std::vector<ArrayStats> results;
-  std::vector<StatsJob> jobs;
+  std::vector<Selected> selected;
+  std::vector<const format::StoredArray*> arrays;
   std::uint64_t total = 0;
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(checkpoint, options.prefix));
   for (const OpenedPrefix* prefix : prefixes) {
@@ -128,23 +127,21 @@ Result<std::vector<ArrayStats>> stats_once(const Checkpoint& checkpoint,
       const ManifestArray& array = prefix->manifest.arrays[i];
       if (!is_selected(array.path, options.keys)) continue;
       results.push_back(named(*prefix, array));
-      for (Box& box : piece_boxes(array.stored)) {
-        total += box.elements() * item_size(array.stored.dtype);
-        jobs.push_back({prefix, i, results.size() - 1, std::move(box)});
-      }
+      selected.push_back({prefix, i});
+      arrays.push_back(&array.stored);
+      total += results.back().elements * item_size(array.stored.dtype);
     }
   }
-  std::vector<Moments> moments(jobs.size());
-  Progress progress(options.progress, total);
-  CAIRN_TRY(for_each_index(runtime.executor(), jobs.size(), [&](std::size_t n) -> Result<void> {
-    const StatsJob& job = jobs[n];
-    CAIRN_TRY_ASSIGN(const Array piece, load_box(*job.prefix, job.array, job.box, runtime));
-    CAIRN_TRY_ASSIGN(moments[n], moments_of(piece));
-    progress.add(piece.nbytes());
-    return {};
-  }));
   std::vector<Moments> merged(results.size());
-  for (std::size_t n = 0; n < jobs.size(); ++n) merged[jobs[n].result].merge(moments[n]);
+  Progress progress(options.progress, total);
+  const auto read = [&](std::size_t n, const Box& box) -> Result<Moments> {
+    CAIRN_TRY_ASSIGN(const Array piece,
+                     load_box(*selected[n].prefix, selected[n].array, box, runtime));
+    progress.add(piece.nbytes());
+    return moments_of(piece);
+  };
+  CAIRN_TRY(fold_pieces(arrays, runtime, read,
+                        [&](std::size_t n, const Moments& found) { merged[n].merge(found); }));
   for (std::size_t i = 0; i < results.size(); ++i) fill_in(merged[i], results[i]);
   return results;
 }

@@ -316,6 +316,19 @@ TEST(BadInputOfFormats, ALoadThatCannotFitIntoMemoryIsRefusedBeforeItBegins) {
   EXPECT_EQ(reason(loaded), "load/no-memory");
 }
 
+TEST(BadInputOfFormats, APartThatCannotFitIntoMemoryIsRefused) {
+  const TempDir dir;
+  Runtime runtime;
+  const auto bytes = static_cast<Index>(largest_possible_memory() + 1);
+  write_file(dir / ".zarray",
+             fmt::format(R"({{"chunks":[1048576],"compressor":null,"dtype":"|i1","fill_value":0,)"
+                         R"("filters":null,"order":"C","shape":[{}],"zarr_format":2}})",
+                         2 * bytes));
+  const Checkpoint one = must(open_checkpoint(dir.path(), runtime));
+  EXPECT_EQ(reason(load_box(one.prefixes[0], 0, Box{{0}, {bytes}}, runtime)), "load/no-memory");
+  EXPECT_TRUE(load_box(one.prefixes[0], 0, Box{{bytes}, {bytes + 1}}, runtime));
+}
+
 TEST(BadInputOfFormats, AChunkThatCannotFitIntoMemoryIsNoDamage) {
   const TempDir dir;
   Runtime runtime;

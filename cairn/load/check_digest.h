@@ -19,8 +19,9 @@ struct DigestPlace {
 std::vector<DigestPlace> digests_of(const OpenedPrefix& prefix,
                                     const std::vector<std::size_t>& arrays);
 
-/// Reads the elements and compares. `corrupt` (load/sha256) with leaf and place; errors of
-/// read_boxes().
+/// Reads the elements, by pieces where that can be, and compares. `corrupt` (load/sha256) with leaf
+/// and place; `resource_exhausted` (load/no-memory) for an array of another system that no memory
+/// of this process could hold; errors of read_boxes().
 Result<void> check_digest(const OpenedPrefix& prefix, const DigestPlace& place, Runtime& runtime);
 
 }  // namespace cairn

@@ -223,27 +223,25 @@ bool reads_by_range(const format::StoredArray& array) {
   return array.plain() && !(array.fortran_order && array.shape.size() > 1);
 }
 
-std::vector<Box> piece_boxes(const format::StoredArray& array) {
-  std::vector<Box> pieces;
-  const std::uint64_t step = kReadPieceBytes / item_size(array.dtype);
-  for (std::uint64_t n = 0; n < array.chunk_count(); ++n) {
-    const Box chunk = array.chunk_box(n);
+PieceBoxes::PieceBoxes(const format::StoredArray& array)
+    : array_(array),
+      step_(reads_by_range(array) ? kReadPieceBytes / item_size(array.dtype) : kToTheEnd) {}
+
+std::optional<Box> PieceBoxes::next() {
+  if (ready_.empty()) {
+    if (chunk_ == array_.chunk_count()) return std::nullopt;
+    const Box chunk = array_.chunk_box(chunk_);
     const std::uint64_t elements = chunk.elements();
-    if (!reads_by_range(array) || elements <= step) {
-      pieces.push_back(chunk);
-      continue;
-    }
-    for (std::uint64_t at = 0; at < elements; at += step) {
-      for (Box& box : flat_range_boxes(chunk.shape(), at, std::min(at + step, elements))) {
-        for (std::size_t d = 0; d < box.rank(); ++d) {
-          box.begin[d] += chunk.begin[d];
-          box.end[d] += chunk.begin[d];
-        }
-        pieces.push_back(std::move(box));
-      }
-    }
+    const std::uint64_t end = element_ + std::min(step_, elements - element_);
+    ready_ = flat_range_boxes(chunk.shape(), element_, end);
+    for (Box& box : ready_) box = box.moved_by(chunk.begin);
+    std::ranges::reverse(ready_);
+    chunk_ += end == elements ? 1 : 0;
+    element_ = end == elements ? 0 : end;
   }
-  return pieces;
+  Box box = std::move(ready_.back());
+  ready_.pop_back();
+  return box;
 }
 
 LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -60,9 +61,23 @@ LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check);
 /// Where in its object a job's bytes lie.
 std::uint64_t object_offset(const format::StoredArray& array, const ReadJob& job);
 
-/// Boxes that cover the array once, in an order and of sizes in which reading them one by one is
-/// cheap: whole chunks where chunks must be decoded, runs of at most kReadPieceBytes elsewhere.
-std::vector<Box> piece_boxes(const format::StoredArray& array);
+/// Boxes that cover an array once, in an order and of sizes in which reading them one by one is
+/// cheap: whole chunks where chunks must be decoded, runs of at most kReadPieceBytes elsewhere. One
+/// at a time: what a small file claims can have any number of them.
+class PieceBoxes {
+ public:
+  explicit PieceBoxes(const format::StoredArray& array);  ///< which must outlive it
+
+  /// Nothing after the last.
+  std::optional<Box> next();
+
+ private:
+  const format::StoredArray& array_;
+  const std::uint64_t step_;   // elements of a piece
+  std::uint64_t chunk_ = 0;    // of the next piece
+  std::uint64_t element_ = 0;  // of the chunk, where the next piece begins
+  std::vector<Box> ready_;     // last first
+};
 
 /// Can parts of a chunk be read alone?
 bool reads_by_range(const format::StoredArray& array);

@@ -173,5 +173,36 @@ INSTANTIATE_TEST_SUITE_P(Layouts, Reads,
                          ::testing::Values(std::string(kZarr2Layout),
                                            std::string(kSafetensorsLayout)));
 
+format::StoredArray stored_of(Shape shape, Shape chunk) {
+  format::StoredArray stored;
+  stored.dtype = DType::kFloat64;
+  stored.shape = std::move(shape);
+  stored.chunk_shape = std::move(chunk);
+  return stored;
+}
+
+TEST(PieceBoxes, CoverAnArrayOnce) {
+  for (const auto& stored : {stored_of({3, 5000, 300}, {2, 4000, 300}), stored_of({7}, {3}),
+                             stored_of({}, {}), stored_of({4, 0}, {2, 1})}) {
+    std::vector<int> times(Box::whole(stored.shape).elements());
+    PieceBoxes boxes(stored);
+    while (const auto box = boxes.next()) {
+      EXPECT_LE(box->elements() * sizeof(double), kReadPieceBytes);
+      each_run(stored.shape, *box, [&](const Box& run) {
+        const std::uint64_t first = flat_index(stored.shape, run.begin);
+        for (std::uint64_t i = 0; i < run.elements(); ++i) ++times[first + i];
+      });
+    }
+    EXPECT_EQ(std::ranges::count(times, 1), std::ssize(times)) << to_string(stored.shape);
+  }
+}
+
+TEST(PieceBoxes, AreNotMadeBeforeTheyAreWanted) {
+  const Index huge = Index{1} << 56;
+  const auto stored = stored_of({huge}, {huge});
+  PieceBoxes boxes(stored);
+  for (int n = 0; n < 3; ++n) EXPECT_EQ(boxes.next()->elements() * sizeof(double), kReadPieceBytes);
+}
+
 }  // namespace
 }  // namespace cairn

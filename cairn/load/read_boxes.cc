@@ -61,12 +61,7 @@ class Scatter {
 
   /// The place of a box of the chunk in the caller's memory.
   Array destination(const Box& box) const {
-    Box global = box;
-    for (std::size_t d = 0; d < box.rank(); ++d) {
-      global.begin[d] += cells_.begin[d];
-      global.end[d] += cells_.begin[d];
-    }
-    return target_.to.slice(global.relative_to(target_.wanted.box.begin));
+    return target_.to.slice(box.moved_by(cells_.begin).relative_to(target_.wanted.box.begin));
   }
 
  private:
@@ -346,6 +341,8 @@ Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
                        Runtime& runtime, bool check) {
   const ManifestArray& array = prefix.manifest.arrays[which];
+  CAIRN_TRY(check_possible_memory(box.elements() * item_size(array.stored.dtype),
+                                  "leaf " + array.path.text(), "take a part of it"));
   CAIRN_TRY_ASSIGN(Array result, Array::allocate(array.stored.dtype, box.shape()));
   std::vector<BoxTarget> targets{{{&array, box}, result}};
   CAIRN_TRY(

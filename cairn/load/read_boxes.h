@@ -37,7 +37,8 @@ Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
 Result<void> check_blocks(const ManifestArray& array, std::uint64_t chunk, std::uint64_t begin,
                           ByteSpan bytes);
 
-/// One box of one array, dense. Only the blocks that it needs are read. REQUIRES: the prefix has
+/// One box of one array, dense. Only the blocks that it needs are read. `resource_exhausted`
+/// (load/no-memory) for one that no memory of this process could hold. REQUIRES: the prefix has
 /// such an array, and the box lies within its shape.
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
                        Runtime& runtime, bool check = true);

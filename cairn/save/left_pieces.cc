@@ -20,14 +20,6 @@ std::string piece_key(const std::string& name, std::size_t group, std::uint64_t 
   return fmt::format("{}/{}.{}", name, group, number);
 }
 
-Box moved(Box box, const Shape& origin) {
-  for (std::size_t d = 0; d < box.rank(); ++d) {
-    box.begin[d] += origin[d];
-    box.end[d] += origin[d];
-  }
-  return box;
-}
-
 class PiecesSource final : public LeafSource {
  public:
   PiecesSource(storage::Store& store, std::string name, const PlannedArray& array)
@@ -79,7 +71,7 @@ class PiecesSource final : public LeafSource {
       done = [&]() -> Result<void> {
         CAIRN_TRY_ASSIGN(const Buffer bytes,
                          read_run(group, flat_index(inner, run.begin), run.elements()));
-        const Box place = moved(run, box.begin);
+        const Box place = run.moved_by(box.begin);
         std::byte* to = into.data() + (flat_index(shape_, place.begin) - first) * item_;
         const Strides packed = dense_strides(run.shape(), item_);
         copy_strided(run.shape(), item_, {bytes.data(), &packed}, {to, &strides});
@@ -119,7 +111,7 @@ Result<ByteSpan> piece_cells(const PlannedArray& array, const LeftPiece& piece, 
   CAIRN_TRY_ASSIGN(const MutableByteSpan to, scratch_of(scratch, bytes));
   std::size_t at = 0;
   for (const Box& run : flat_range_boxes(piece.box.shape(), piece.range.begin, piece.range.end)) {
-    const Box box = moved(run, piece.box.begin);
+    const Box box = run.moved_by(piece.box.begin);
     Buffer own;
     CAIRN_TRY_ASSIGN(const ByteSpan cells, array.source->chunk(box, box.shape(), own));
     std::memcpy(to.data() + at, cells.data(), cells.size());
