@@ -2,6 +2,8 @@
 #include "cairn/layout/committed.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -148,8 +150,12 @@ Result<void> follow_changes(const DirectoryView& view, const Snapshot& snapshot,
       snapshot.attempts.end()) {
     return {};
   }
+  std::unordered_map<std::string_view, const std::vector<IndexedArray>*> lists;
+  lists.emplace("", index.arrays ? &*index.arrays : nullptr);
+  for (const IndexedPrefix& indexed : index.prefixes) lists.emplace(indexed.name, &indexed.arrays);
   for (OpenedPrefix& prefix : checkpoint.prefixes) {
-    const auto* list = index.find(prefix.name);
+    const auto found = lists.find(prefix.name);
+    const auto* list = found != lists.end() ? found->second : nullptr;
     if (prefix.manifest.layout != kZarr2Layout || list == nullptr ||
         *list == indexed_arrays(prefix.manifest)) {
       continue;
@@ -189,13 +195,13 @@ Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runt
   checkpoint.version = snapshot.version();
   checkpoint.mark = snapshot.mark;
   checkpoint.description_file = snapshot.locate(std::string(kCheckpointMetadataName));
-  std::vector<std::string> known;
+  std::set<std::string> known;
   for (const RecordPrefix& recorded : snapshot.record->prefixes) {
     CAIRN_TRY_ASSIGN(auto prefix, open_recorded(view, snapshot, recorded).in([&] {
       return fmt::format("prefix '{}'", recorded.name);
     }));
     checkpoint.kind = "cairn " + prefix.manifest.layout;
-    known.push_back(recorded.name);
+    known.insert(recorded.name);
     checkpoint.prefixes.push_back(std::move(prefix));
   }
   CAIRN_TRY_ASSIGN(const auto index, read_index(view));

@@ -208,12 +208,12 @@ Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,
 }
 
 Result<std::vector<OpenedPrefix>> open_indexed(const DirectoryView& view, const EformerIndex& index,
-                                               const std::vector<std::string>& known,
+                                               const std::set<std::string>& known,
                                                Runtime& runtime) {
   std::vector<OpenedPrefix> prefixes;
   const auto add = [&](const std::string& name,
                        const std::vector<IndexedArray>& arrays) -> Result<void> {
-    if (std::ranges::find(known, name) != known.end()) return {};
+    if (known.contains(name)) return {};
     CAIRN_TRY_ASSIGN(auto prefix, open_directories(view.store, prefix_directory(name),
                                                    directories_of(arrays), runtime));
     prefix.name = prefix.manifest.prefix = name;

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ Result<std::optional<Checkpoint>> open_loose_arrays(const DirectoryView& view, R
 Result<std::optional<EformerIndex>> read_index(const DirectoryView& view);
 /// Prefixes of an index whose names are not in `known`.
 Result<std::vector<OpenedPrefix>> open_indexed(const DirectoryView& view, const EformerIndex& index,
-                                               const std::vector<std::string>& known,
+                                               const std::set<std::string>& known,
                                                Runtime& runtime);
 /// zarr v2 arrays by their directories in a store; key paths are what follows `below` in them.
 Result<OpenedPrefix> open_directories(std::shared_ptr<storage::Store> store,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -132,15 +133,15 @@ Result<std::optional<Checkpoint>> open_safetensors(const DirectoryView& view, Ru
   static_cast<void>(runtime);
   Checkpoint checkpoint;
   checkpoint.kind = "safetensors";
-  std::vector<std::string> covered;
+  std::unordered_set<std::string> covered;
   for (const std::string& file : view.files) {
     if (!file.ends_with(kIndexSuffix)) continue;
     CAIRN_TRY_ASSIGN(auto prefix, open_set(view, file));
-    for (const ManifestArray& array : prefix.manifest.arrays) covered.push_back(array.stored.key);
+    for (const ManifestArray& array : prefix.manifest.arrays) covered.insert(array.stored.key);
     checkpoint.prefixes.push_back(std::move(prefix));
   }
   for (const std::string& file : view.files) {
-    if (!file.ends_with(kSuffix) || std::ranges::find(covered, file) != covered.end()) continue;
+    if (!file.ends_with(kSuffix) || covered.contains(file)) continue;
     CAIRN_TRY_ASSIGN(auto prefix, open_safetensors_file(view.store, file));
     if (prefix.name.empty()) prefix.name = file.substr(0, file.size() - kSuffix.size());
     checkpoint.prefixes.push_back(std::move(prefix));
