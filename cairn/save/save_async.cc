@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ struct SaveHandle::State {
   Promise<SaveReport> promise = {};
   Future<SaveReport> result = promise.future();
   HomeProcess home = {};
-  std::atomic<bool> over = false;  // after all else: nobody hears of the end before
+  std::atomic<std::thread::id> runner = {};  // the thread that it runs on, once it does
+  std::atomic<bool> over = false;            // after all else: nobody hears of the end before
   /// The error was, or nobody wants to hear it.
   const std::shared_ptr<std::atomic<bool>> heard = std::make_shared<std::atomic<bool>>(false);
 
@@ -60,6 +62,15 @@ struct SaveHandle::State {
 
   // In a child its mutexes may be locked for ever.
   bool is_parents() const { return !home.is_here() && !over; }
+
+  bool is_waiting_for_this_thread() const { return !over && runner == std::this_thread::get_id(); }
+
+  Error in_callback() const {
+    return Error(Code::kFailedPrecondition, "save/in-callback",
+                 fmt::format("a callback of the save to {} cannot wait for it: the save ends when "
+                             "its callbacks have returned",
+                             path));
+  }
 
   Error not_ours() const {
     return Error(
@@ -103,6 +114,7 @@ bool SaveHandle::done() const { return state_->is_parents() || state_->over; }
 
 Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
   if (state_->is_parents()) return state_->not_ours();
+  if (state_->is_waiting_for_this_thread()) return state_->in_callback();
   if (!wait_for_end(deadline)) {
     return Error(Code::kDeadlineExceeded, "async/deadline",
                  fmt::format("the save to {} has not ended before the deadline", path()));
@@ -112,7 +124,7 @@ Result<SaveReport> SaveHandle::wait(Deadline deadline) const {
 }
 
 bool SaveHandle::wait_for_end(Deadline deadline) const {
-  if (state_->is_parents()) return true;
+  if (state_->is_parents() || state_->is_waiting_for_this_thread()) return true;
   state_->result.wait(deadline).ignore_error("asked for by whoever wants it");
   if (!state_->result.done()) return false;
   state_->over.wait(false);  // a fork after this return finds it over
@@ -177,6 +189,7 @@ class AsyncSave {
   }
 
   void run() {
+    state_->runner = std::this_thread::get_id();
     auto result = without_exceptions([this] { return complete(); });
     if (!result) staging_->fail(result.error());
     take_down();

@@ -37,9 +37,11 @@ class SaveHandle {
   bool done() const;
   /// Until the checkpoint is durable and visible and SaveOptions::committed has returned. The error
   /// stays: every call returns it, and from the first on it counts as heard. `deadline_exceeded`
-  /// (async/deadline) means that the save goes on.
+  /// (async/deadline) means that the save goes on; `failed_precondition` (save/in-callback) that a
+  /// callback of the save asks, for which it waits.
   Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
-  /// Has it ended by then? Says nothing of how: its error is still to be heard.
+  /// Has it ended by then, or would wait() be wrong here? Says nothing of how: its error is still
+  /// to be heard.
   bool wait_for_end(Deadline deadline = Deadline::never()) const;
   /// Nobody wants to hear its error: it is logged when it happens, and the end of the
   /// program does not speak of it.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <future>
 #include <new>
 
 #include <gtest/gtest.h>
@@ -250,6 +251,21 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
   EXPECT_EQ(calls, 0);
   EXPECT_EQ(difference(array_tree(DType::kInt8, {5}, 1), must(load(dir_ / "c", {}, *runtime)).tree),
             "");
+}
+
+TEST_P(AsyncSaves, CannotBeWaitedForInTheirOwnCallback) {
+  std::promise<SaveHandle> made;
+  std::string waited;
+  AsyncSaveOptions calling = options();
+  calling.committed = [&](const SaveReport&) -> Result<void> {
+    waited = testing::reason(made.get_future().get().wait());
+    return {};
+  };
+  const auto saving =
+      must(save_async({{"", array_tree(DType::kInt8, {5})}}, dir_ / "c", calling, make_runtime()));
+  made.set_value(saving);
+  must(saving.wait());
+  EXPECT_EQ(waited, "save/in-callback");
 }
 
 TEST_P(AsyncSaves, EndWithAnErrorWhenACallbackThrows) {
