@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -45,7 +46,9 @@ std::function<Clock::Wall()> clock_of(const nb::object& function) {
 
 template <typename T>
 std::optional<T> attribute(const nb::object& object, const char* name) {
-  return nb::cast<std::optional<T>>(object.attr(name));
+  std::optional<T> value;
+  if (nb::try_cast(object.attr(name), value)) return value;
+  throw nb::type_error(fmt::format("{} of the retention rules is of the wrong kind", name).c_str());
 }
 
 RetentionRules rules_of(const nb::object& rules) {

@@ -15,6 +15,16 @@ from cairn.serialization import AsyncCheckpointManager, Checkpointer, Checkpoint
 from cairn.serialization.checkpointer import RetentionRules
 
 TREE = {"w": np.ones(3)}
+
+
+def forged(**changes):
+    """Rules that nobody checked."""
+    rules = RetentionRules()
+    for name, value in changes.items():
+        object.__setattr__(rules, name, value)
+    return rules
+
+
 CALLS = {
     "compress": (lambda path: cairn.save(TREE, path, compress="zstd"),
                  "compress is True or False, not 'zstd' (str)"),
@@ -53,6 +63,10 @@ CALLS = {
                     "chunk_bytes is a number of bytes or None, not -1 (int)"),
     "max_bytes": (lambda path: RetentionRules(max_bytes=-1),
                   "max_bytes is a number of bytes or None, not -1 (int)"),
+    "retention": (lambda path: Checkpointer(path, None, [], retention={"keep_last_n": 1}),
+                  "retention is RetentionRules or None, not {'keep_last_n': 1}"),
+    "rules": (lambda path: Checkpointer(path, None, [], retention=forged(max_bytes=-1)),
+              "max_bytes of the retention rules is of the wrong kind"),
     "too large": (lambda path: cairn.save(TREE, path, step=1 << 63),
                   "step is a whole number or None, not 9223372036854775808 (int)"),
     "stop_timeout": (lambda path: Checkpointer(path, None, [], stop_timeout=60),

@@ -152,6 +152,8 @@ class Checkpointer:
         if not isinstance(self._manager, AsyncCheckpointManager):
             raise TypeError("manager is an AsyncCheckpointManager of cairn.serialization, "
                             f"not {self._manager!r}")
+        if retention is not None and not isinstance(retention, RetentionRules):
+            raise TypeError(f"retention is RetentionRules or None, not {retention!r}")
         _say_unused(type(self), Checkpointer, ["save_checkpoint", "_queue_checkpoint_removal"])
         _say_unused(type(self._manager), AsyncCheckpointManager,
                     ["save_tree", "save_pytree", "load", "load_pytree"])
