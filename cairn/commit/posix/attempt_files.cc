@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/commit/posix/attempt_files.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
@@ -53,9 +56,10 @@ Json file_to_json(const ReplacedFile& file) {
       {"name", file.name}, {"from", optional_text(file.from)}, {"to", optional_text(file.to)}};
 }
 
-Result<ReplacedFile> file_from_json(const Json& json) {
+Result<ReplacedFile> file_from_json(const Json& json,
+                                    std::initializer_list<std::string_view> known) {
   const auto name = text_or_nothing(json.find("name"));
-  if (name != kIndexName && name != kCheckpointMetadataName && name != kMarkName)
+  if (!name || std::ranges::find(known, std::string_view(*name)) == known.end())
     return bad_outcome();
   return ReplacedFile{*name, text_or_nothing(json.find("from")), text_or_nothing(json.find("to"))};
 }
@@ -148,11 +152,11 @@ Result<Outcome> parse_outcome(std::string_view text) {
   const Json* files = json->find("files");
   if (files == nullptr || files->array() == nullptr) return bad_outcome();
   for (const Json& item : *files->array()) {
-    CAIRN_TRY_ASSIGN(auto file, file_from_json(item));
+    CAIRN_TRY_ASSIGN(auto file, file_from_json(item, {kIndexName, kCheckpointMetadataName}));
     outcome.files.push_back(std::move(file));
   }
   if (const Json* mark = json->find("mark"); mark != nullptr && !mark->is_null()) {
-    CAIRN_TRY_ASSIGN(outcome.mark, file_from_json(*mark));
+    CAIRN_TRY_ASSIGN(outcome.mark, file_from_json(*mark, {kMarkName}));
   }
   return outcome;
 }

@@ -99,9 +99,13 @@ TEST_F(PlantedAttempt, WithoutARecordMovesNothing) {
 }
 
 TEST_F(PlantedAttempt, ReplacesNoFileThatNoSaveReplaces) {
-  plant({.files = {{"notes.txt", {}, {}}}}, {});
-  EXPECT_EQ(reason(save()), "outcome/bad-file");
-  expect_untouched();
+  // The mark is replaced as the mark alone.
+  for (const char* const name : {"notes.txt", "metadata.json"}) {
+    plant({.files = {{name, {}, {}}}}, {});
+    EXPECT_EQ(reason(save()), "outcome/bad-file");
+    expect_untouched();
+    fs::remove_all(attempt_);
+  }
 }
 
 TEST_F(PlantedAttempt, MayGoWhenItIsRemovedAsTheMessageSays) {
