@@ -8,6 +8,7 @@
 
 #include "cairn/inspect/stored_source.h"
 #include "cairn/layout/open_checkpoint.h"
+#include "cairn/manifest/names.h"
 #include "cairn/runtime/in_flight.h"
 #include "cairn/save/save_prepared.h"
 #include "cairn/tree/flatten.h"
@@ -72,7 +73,7 @@ Result<PreparedTree> prepare(const OpenedPrefix& prefix, const SaveOptions& opti
 Result<SaveReport> convert_once(const Checkpoint& from, const std::string& path,
                                 const ConvertOptions& options, Runtime& runtime) {
   SaveOptions save = options.save;
-  if (path.ends_with(".safetensors")) save.layout = kSafetensorsLayout;
+  if (is_bare_file(path)) save.layout = kSafetensorsLayout;
   CAIRN_TRY_ASSIGN(const auto prefixes, select_prefixes(from, options.prefix));
   // Reading happens inside the writer's tasks, on their threads and with a budget of its own.
   const auto reader = runtime.on_one_thread();

@@ -12,6 +12,7 @@
 #include "cairn/layout/open.h"
 #include "cairn/layout/safetensors_opener.h"
 #include "cairn/manifest/checkpoint_metadata.h"
+#include "cairn/manifest/names.h"
 #include "cairn/runtime/in_flight.h"
 #include "cairn/storage/open.h"
 #include "cairn/tree/key_depth.h"
@@ -54,7 +55,7 @@ Result<Checkpoint> open_directory(const Uri& uri, Runtime& runtime) {
 
 Result<bool> is_file(const Uri& uri, Runtime& runtime) {
   const auto local = uri.local();
-  if (!local) return uri.path.ends_with(".safetensors");
+  if (!local) return is_bare_file(uri.path);
   auto info = runtime.file_system().stat(nullptr, *local, true);
   if (info) return info->kind == storage::FileKind::kFile;
   if (info.error().code() != Code::kNotFound) return std::move(info).error();

@@ -9,6 +9,8 @@
 
 namespace cairn {
 
+bool is_bare_file(std::string_view path) { return path.ends_with(".safetensors"); }
+
 Result<void> check_prefix(std::string_view prefix) {
   if (prefix.empty()) return {};
   const std::string directory = prefix_directory(prefix);

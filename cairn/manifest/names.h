@@ -33,6 +33,9 @@ constexpr std::string_view kAttemptPrefix = ".cairn-";
 constexpr std::string_view kZarr2Layout = "zarr2";
 constexpr std::string_view kSafetensorsLayout = "safetensors";
 
+/// Is a checkpoint at this path one bare safetensors file? Otherwise it is a directory.
+bool is_bare_file(std::string_view path);
+
 /// Key in `__metadata__` of a bare safetensors file under which its manifest stands.
 constexpr std::string_view kEmbeddedManifest = "cairn";
 

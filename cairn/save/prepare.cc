@@ -7,6 +7,7 @@
 
 #include "cairn/base/uri.h"
 #include "cairn/commit/open.h"
+#include "cairn/manifest/names.h"
 #include "cairn/manifest/record.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
@@ -53,7 +54,7 @@ Result<PreparedTree> prepare(const NamedTree& named, const SaveOptions& options,
 
 Result<void> check_path(const std::string& path, std::size_t trees) {
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
-  const bool bare = path.ends_with(".safetensors");
+  const bool bare = is_bare_file(path);
   if (!bare) CAIRN_TRY(check_destination(uri));
   if (trees == 0) return Error(Code::kInvalidArgument, "save/one-tree", "there is no tree to save");
   if (bare && trees > 1) {
@@ -109,7 +110,7 @@ Result<std::vector<PreparedTree>> prepare_trees(const std::vector<NamedTree>& tr
     }));
     prepared.push_back(std::move(ready));
   }
-  if (runtime.ranks() > 1 && path.ends_with(".safetensors")) {
+  if (runtime.ranks() > 1 && is_bare_file(path)) {
     return Error(Code::kInvalidArgument, "save/one-process",
                  "one .safetensors file is written by one process; several save into a directory, "
                  "with the layout safetensors if you like");

@@ -12,6 +12,7 @@
 #include "cairn/manifest/eformer_index.h"
 #include "cairn/manifest/eformer_structure_writer.h"
 #include "cairn/manifest/manifest_json.h"
+#include "cairn/manifest/names.h"
 #include "cairn/save/divide_work.h"
 #include "cairn/save/replaced_tree.h"
 #include "cairn/save/safetensors_writer.h"
@@ -354,7 +355,7 @@ Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, c
                                               SaveOptions options, Runtime& runtime,
                                               SaveInternals internals) {
   using Steps = std::unique_ptr<SaveSteps>;
-  if (uri.path.ends_with(".safetensors"))
+  if (is_bare_file(uri.path))
     return Steps(std::make_unique<BareSave>(std::move(trees), uri, std::move(options), runtime,
                                             std::move(internals)));
   return Steps(std::make_unique<DirectorySave>(std::move(trees), uri, std::move(options), runtime,

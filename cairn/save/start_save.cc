@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cairn/base/uri.h"
+#include "cairn/manifest/names.h"
 #include "cairn/save/save_together.h"
 
 namespace cairn {
@@ -22,7 +23,7 @@ Result<Uri> destination_of(const std::string& path) {
 Result<std::unique_ptr<SaveSteps>> start_save(const std::vector<NamedTree>& trees,
                                               const std::string& path, SaveOptions options,
                                               Runtime& runtime, SaveInternals internals) {
-  if (path.ends_with(".safetensors")) options.layout = kSafetensorsLayout;
+  if (is_bare_file(path)) options.layout = kSafetensorsLayout;
   auto prepared = prepare_trees(trees, path, options, internals, runtime);
   const auto uri = destination_of(path);
   if (runtime.ranks() > 1) {
