@@ -21,6 +21,22 @@ os.environ["PYTHONPATH"] = str(PACKAGE)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def mesh_of(axes):
+    import jax
+    import numpy as np
+    return jax.sharding.Mesh(np.array(jax.devices()).reshape(*axes.values()), tuple(axes))
+
+
+@pytest.fixture(name="line")
+def mesh_of_one_axis():
+    return mesh_of({"a": 8})
+
+
+@pytest.fixture(name="grid")
+def mesh_of_two_axes():
+    return mesh_of({"a": 4, "b": 2})
+
+
 @pytest.fixture(scope="module")
 def start():
     """Of jobs, which end with the module."""

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 import cairn
 import ml_dtypes
@@ -452,11 +453,11 @@ def test_a_thread_goes_on_while_a_save_is_held_in_the_store(tmp_path):
     lock = os.open(tmp_path / "c/.cairn-lock", os.O_RDWR)
     whole_file = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
     fcntl.fcntl(lock, 37, whole_file)  # F_OFD_SETLK: as another writer would
-    main = threading.main_thread().ident
+    main, end = threading.main_thread().ident, time.monotonic() + 60
     seen = []
 
     def count():
-        while sys._current_frames()[main].f_code.co_name != "save":
+        while sys._current_frames()[main].f_code.co_name != "save" and time.monotonic() < end:
             pass
         seen.extend(n for n in range(200_000))
         os.close(lock)

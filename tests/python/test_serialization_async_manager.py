@@ -18,20 +18,10 @@ import safetensors.numpy
 from cairn.serialization import async_manager as ours
 from eformer.paths import ePath
 from eformer.serialization import async_manager as reference
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
 Point = collections.namedtuple("Point", "x y")
 MODULES = (ours, reference)
-
-
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
-
-
-@pytest.fixture(name="grid")
-def mesh_of_two_axes():
-    return Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
 
 
 def state():

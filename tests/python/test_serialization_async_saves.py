@@ -14,12 +14,6 @@ import numpy as np
 import pytest
 from cairn.serialization import Checkpointer
 from cairn.serialization import async_manager as ours
-from jax.sharding import Mesh
-
-
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
 
 
 def test_an_error_is_raised_once(tmp_path):

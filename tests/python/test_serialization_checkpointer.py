@@ -31,16 +31,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 HOUR = dt.timedelta(hours=1)
 
 
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
-
-
-@pytest.fixture(name="grid")
-def mesh_of_two_axes():
-    return Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
-
-
 class Hands:
     """A clock that stands until it is moved."""
 

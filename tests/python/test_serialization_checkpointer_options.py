@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import cairn
 import numpy as np
@@ -158,10 +159,10 @@ def test_a_manager_of_its_own(tmp_path, caplog):
 
 def once_main_saves(do):
     """In another thread, when the main one is in a call that saves."""
-    main = threading.main_thread().ident
+    main, end = threading.main_thread().ident, time.monotonic() + 60
 
     def watch():
-        while sys._current_frames()[main].f_code.co_name != "_save":
+        while sys._current_frames()[main].f_code.co_name != "_save" and time.monotonic() < end:
             pass
         do()
 

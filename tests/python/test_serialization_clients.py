@@ -29,12 +29,7 @@ from cairn.serialization.checkpointer import _read_checkpoint_metadata, find_lat
 from eformer.paths import ePath
 from eformer.serialization import AsyncCheckpointManager as ReferenceManager
 from flax import nnx
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
-
-
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
+from jax.sharding import NamedSharding, PartitionSpec
 
 
 def large(value=1.0):

@@ -20,20 +20,10 @@ from eformer.paths import ePath
 from eformer.serialization import serialization as reference
 from flax import nnx
 from jax.experimental.array_serialization.serialization import GlobalAsyncCheckpointManager
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
 DTYPES = ["float32", "int32", "bfloat16", "uint8", "bool"]
 Point = collections.namedtuple("Point", "x y")
-
-
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
-
-
-@pytest.fixture(name="grid")
-def mesh_of_two_axes():
-    return Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
 
 
 def random_tree(rng, depth=0):

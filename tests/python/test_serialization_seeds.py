@@ -202,6 +202,11 @@ def array_is_moved(world):
     assert world.names["resharded"].sharding == world.names["new_sharding"]
 
 
+def policies_are_made(world):
+    assert (world.names["interval"].every, world.names["interval"].until) == (50, 1000)
+    assert [policy.until for policy in world.names["policies"]] == [1000, None]
+
+
 def paths_are_made(world):
     assert world.names["paths"] == {"a": "/checkpoint/model/layer1/weight",
                                     "b": "/checkpoint/model/layer1/bias"}
@@ -210,7 +215,7 @@ def paths_are_made(world):
 # What is there before a block runs, and what must be there after it.
 BLOCKS = {
     "d7ae0fd0": (None, kernels), "9fb352dc": (None, model_is_saved),
-    "766a7a18": (weights, weights_are_there), "1990ff63": (None, None),
+    "766a7a18": (weights, weights_are_there), "1990ff63": (None, policies_are_made),
     "481a23dc": (None, steps_are_saved), "81fc91b6": (None, three_trees_are_saved),
     "728be5f6": (trees_to_load, custom_shardings_are_used), "066761ab": (None, paths_are_made),
     "3c35c521": (None, pytree_is_saved), "d83b6e3d": (pytrees_to_load, pytrees_are_loaded),

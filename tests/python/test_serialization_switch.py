@@ -31,16 +31,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 TREE = {"w": np.arange(6.0, dtype=np.float32)}
 
 
-@pytest.fixture(name="line")
-def mesh_of_one_axis():
-    return Mesh(np.array(jax.devices()), ("a",))
-
-
-@pytest.fixture(name="grid")
-def mesh_of_two_axes():
-    return Mesh(np.array(jax.devices()).reshape(4, 2), ("a", "b"))
-
-
 def files_in(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*")
                   if path.is_file() and not path.name.startswith("."))
