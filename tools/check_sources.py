@@ -53,6 +53,9 @@ EVERYBODYS_HEADER = re.compile(r"(fmt|gtest|gmock)/")
 NOT_CODE = re.compile(
     r'R"(?P<tag>[^(\s]*)\((?:.|\n)*?\)(?P=tag)"|"(?:\\.|[^"\\\n])*"'
     r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|//[^\n]*|/\*(?:.|\n)*?\*/")
+# A reason token of an error. Python's _errors.py says which exception each becomes.
+REASON = r'"([a-z0-9]+(?:-[a-z0-9]+)*/[a-z0-9]+(?:-[a-z0-9]+)*)"'
+PACKAGE = "cairn/python/package/cairn/"
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 # Spelled in pieces so that this file passes its own check.
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:wo" + r"rk|ro" + r"ot|ho" + r"me)/")
@@ -224,6 +227,19 @@ def folders_are_small(sources):
             yield folder, 1, f"{count} files in one folder; at most {MAX_FILES_IN_FOLDER}"
 
 
+def reasons_have_one_home(sources):
+    """The library's rules, and the errors they give, are not written again in Python."""
+    library = {match[1]: source.path for source in sources if source.is_product
+               for _, match in source.matches(REASON, source.text)}
+    for source in sources:
+        if not source.path.startswith(PACKAGE) or source.path == PACKAGE + "_errors.py":
+            continue
+        for number, match in source.matches(REASON, source.text):
+            if match[1] in library:
+                yield source.path, number, (f"'{match[1]}' is a reason of {library[match[1]]}: let "
+                                            "that raise it")
+
+
 def listed_files(root: Path):
     """What git has or would take: nothing built, nothing that was just deleted."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -245,6 +261,7 @@ def breaches(root: Path):
     yield from third_party_headers_have_one_owner(sources)
     yield from everything_is_built(root, sources)
     yield from folders_are_small(sources)
+    yield from reasons_have_one_home(sources)
 
 
 def main():

@@ -9,11 +9,11 @@
 #include "cairn/base/uri.h"
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
-#include "cairn/cli/find_leaf.h"
 #include "cairn/cli/open_argument.h"
 #include "cairn/cli/plan_drawing.h"
 #include "cairn/cli/plan_svg.h"
 #include "cairn/cli/terminal.h"
+#include "cairn/inspect/find_leaf.h"
 #include "cairn/storage/open.h"
 
 namespace cairn::cli {

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "cairn/coord/meeting.h"
+#include "cairn/coord/refusals.h"
 #include "cairn/coord/wire.h"
 
 namespace cairn::coord {
@@ -284,10 +285,7 @@ Result<void> RendezvousChannel::check_admission(const Found& found) {
         .in(store_->describe(kVerdict));
   }
   if (found.header.message.outcome != Outcome::kDone) return {};
-  return Error(Code::kFailedPrecondition, "coord/rank-taken",
-               fmt::format("another process takes part as rank {}; give each a rank of its own",
-                           place_.rank))
-      .in(store_->describe(kVerdict));
+  return rank_taken(place_.rank).in(store_->describe(kVerdict));
 }
 
 Result<void> RendezvousChannel::put(const std::string& key, const Message& message) {

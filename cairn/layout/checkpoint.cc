@@ -42,10 +42,10 @@ Result<const OpenedPrefix*> Checkpoint::prefix(const std::optional<std::string>&
   }
   if (name) {
     return Error(Code::kNotFound, "load/prefix-missing",
-                 fmt::format("prefix '{}' not found in {}; it has: {}", *name, path, there));
+                 fmt::format("Prefix '{}' not found in {}. Available: {}", *name, path, there));
   }
   return Error(Code::kInvalidArgument, "load/prefix-ambiguous",
-               fmt::format("{} has several prefixes; choose one of: {}", path, there));
+               fmt::format("No prefix specified for {}; choose one of: {}", path, there));
 }
 
 Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,
@@ -63,6 +63,18 @@ Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& check
 bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys) {
   const auto above = [&](const KeyPath& key) { return path.starts_with(key); };
   return keys.empty() || std::ranges::any_of(keys, above);
+}
+
+Result<std::vector<KeyPath>> keys_beginning_with(const OpenedPrefix& prefix,
+                                                 const std::string& beginning) {
+  std::vector<KeyPath> keys;
+  for (const ManifestArray& array : prefix.manifest.arrays) {
+    if (array.path.text().starts_with(beginning)) keys.push_back(array.path);
+  }
+  if (!keys.empty()) return keys;
+  return Error(
+      Code::kNotFound, "load/key-missing",
+      fmt::format("no array has a key that begins with '{}'; `cairn show` lists all", beginning));
 }
 
 }  // namespace cairn

@@ -70,5 +70,8 @@ Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& check
                                                          const std::optional<std::string>& name);
 /// Is the leaf one of `keys`, or below one? With no keys, every leaf matches.
 bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys);
+/// Paths of arrays, as text, with this beginning. `not_found` (load/key-missing): there are none.
+Result<std::vector<KeyPath>> keys_beginning_with(const OpenedPrefix& prefix,
+                                                 const std::string& beginning);
 
 }  // namespace cairn

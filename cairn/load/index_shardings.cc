@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "cairn/load/load_target.h"
+
 namespace cairn {
 
 Result<ShardingTree> create_sharding_tree_from_index(const Checkpoint& checkpoint, const Mesh& mesh,
@@ -29,6 +31,14 @@ Result<ShardingTree> create_sharding_tree_from_index(const Checkpoint& checkpoin
     }));
   }
   return tree;
+}
+
+Result<std::vector<Sharding>> load_shardings(const OpenedPrefix& prefix,
+                                             const LoadOptions& options) {
+  LoadOptions all = options;
+  all.keys.clear();
+  CAIRN_TRY_ASSIGN(const LoadTarget target, LoadTarget::make(prefix, all));
+  return target.shardings_of(target.selected());
 }
 
 }  // namespace cairn

@@ -4,8 +4,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cairn/layout/checkpoint.h"
+#include "cairn/load/load_options.h"
 #include "cairn/tree/sharding_tree.h"
 
 namespace cairn {
@@ -19,5 +21,10 @@ struct ShardingTreeOptions {
 /// Shardings for the arrays that a checkpoint has. `invalid_argument` for what does not fit a leaf.
 Result<ShardingTree> create_sharding_tree_from_index(const Checkpoint& checkpoint, const Mesh& mesh,
                                                      const ShardingTreeOptions& options = {});
+
+/// How load() would place each array of a tree, in the order of its manifest; nothing is read.
+/// Templates do not count. Errors of load() about shardings.
+Result<std::vector<Sharding>> load_shardings(const OpenedPrefix& prefix,
+                                             const LoadOptions& options);
 
 }  // namespace cairn

@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "cairn/base/error_list.h"
 #include "cairn/base/human.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/check_digest.h"
 #include "cairn/load/load_target.h"
 #include "cairn/load/match_template.h"
 #include "cairn/load/read_boxes.h"
+#include "cairn/load/seen_path.h"
 #include "cairn/sharding/make_sharded.h"
 #include "cairn/tree/flatten.h"
 #include "cairn/tree/structure.h"
@@ -44,16 +44,8 @@ DType loaded_type(const ManifestArray& array, const LoadOptions& options) {
 Result<LoadWork> choose_all(const OpenedPrefix& prefix, const LoadOptions& options,
                             const LoadTarget& target, int rank) {
   LoadWork work;
-  std::vector<Sharding> shardings;
-  ErrorList errors;
-  for (std::size_t i = 0; i < prefix.manifest.arrays.size(); ++i) {
-    if (!is_selected(prefix.manifest.arrays[i].path, options.keys)) continue;
-    auto sharding = target.sharding_of(i, nullptr);
-    if (!errors.take(sharding)) continue;
-    work.which.push_back(i);
-    shardings.push_back(*std::move(sharding));
-  }
-  CAIRN_TRY(errors.result());
+  work.which = target.selected();
+  CAIRN_TRY_ASSIGN(const auto shardings, target.shardings_of(work.which));
   for (std::size_t n = 0; n < work.which.size(); ++n) {
     const ManifestArray& array = prefix.manifest.arrays[work.which[n]];
     CAIRN_TRY_ASSIGN(auto memory, allocate_sharded(loaded_type(array, options), array.stored.shape,

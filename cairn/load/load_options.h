@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "cairn/layout/checkpoint.h"
@@ -20,10 +21,19 @@ namespace cairn {
 /// returns stands in the tree instead.
 using LeafCallback = std::function<Result<Leaf>(const KeyPath& path, const ShardedArray& array)>;
 
-/// Who is to hold which box, of each array in the order of the manifest; nullopt: the other options
-/// decide.
+/// Who is to hold which box: a sharding, or a spec for LoadOptions::mesh.
+using ShardingWish = std::variant<Sharding, PartitionSpec>;
+
+/// A wish for each array, in the order of the manifest; nullopt: the other options decide.
 using ShardingChooser =
-    std::function<Result<std::vector<std::optional<Sharding>>>(const OpenedPrefix& prefix)>;
+    std::function<Result<std::vector<std::optional<ShardingWish>>>(const OpenedPrefix& prefix)>;
+
+/// Leaves that go to every device of a mesh if nothing says how they lie on it.
+enum class Replicate {
+  kOnOneAxis,  ///< all of them on a mesh of one axis; on others they are refused (load/no-sharding)
+  kUnsharded,  ///< also those that lay on no mesh when they were saved
+  kAll,
+};
 
 struct LoadOptions {
   /// Which tree; needed only where there are several.
@@ -36,29 +46,34 @@ struct LoadOptions {
   /// The result takes this structure. Its arrays say which shapes are expected, and, if they are
   /// sharded, who is to hold which box; they need no memory for that.
   const Tree* like = nullptr;
-  /// Leaves are spread over this mesh, and this rank reads its own boxes alone. Which leaf how: by
-  /// `shardings`, else by `partition_rules`, else as `like` has it, else as it was saved where the
-  /// mesh has those axes, else on every device; the last is refused on a mesh of several axes
-  /// (load/no-sharding). Nothing: arrays are whole, on every rank, unless `shardings` or `like` say
+  /// Leaves are spread over this mesh, and this rank reads only its own boxes. The first that says
+  /// something about a leaf decides: `choose_shardings`, `shardings`, `partition_rules`, `like` if
+  /// it has the leaf on this mesh, how the leaf was saved if the mesh has those axes, `replicate`.
+  /// Nothing: arrays are whole, on every rank, unless a chooser, `shardings` or `like` say
   /// otherwise.
   std::optional<Mesh> mesh = {};
+  bool as_saved = true;  ///< false: on a mesh, neither `like` nor how a leaf was saved count
+  Replicate replicate = Replicate::kOnOneAxis;
+  /// false: of a safetensors checkpoint only what a chooser, `shardings` or rules name goes to the
+  /// mesh, as the reference system does it.
+  bool mesh_for_safetensors = true;
   const PartitionRules* partition_rules = nullptr;  ///< needs `mesh` (load/no-mesh)
   const ShardingTree* shardings = nullptr;          ///< by key path
   /// For shardings that depend on what there is: asked when the checkpoint is open, in the caller's
-  /// thread, before anything is read. Comes before all of the above.
+  /// thread, before anything is read.
   ShardingChooser choose_shardings = {};
-  /// With `shardings`: what it does not name is looked for elsewhere, as above; false: refused,
-  /// with every such leaf (load/unnamed-leaves).
+  /// With `shardings` or a chooser: the other options decide about leaves that these do not name.
+  /// false: such leaves are refused, and all are listed (load/unnamed-leaves).
   bool mismatch_allowed = true;
-  /// Rules, shardings and the callback see key paths with the prefix in front of them.
+  /// Rules, shardings and the callback see key paths with the prefix in front (seen_path.h).
   bool keys_with_prefix = false;
   /// With `like`, of another system's checkpoint: its leaves that are no arrays stay as they are,
   /// as the reference system does it. false: values that are stored take their place.
   bool keep_values = false;
   /// With `like`: a missing leaf or another shape is an error that lists every one; but values of
   /// `like` stay where another system stored arrays alone. false: arrays of equal size are
-  /// reshaped, and where that is not possible the leaf of `like` stays. The report and the log say
-  /// which.
+  /// reshaped (for a sharded one, every rank reads the whole array), and where nothing fits the
+  /// leaf of `like` stays. The report and the log say which.
   bool strict_shapes = true;
   /// With `like`: arrays get its types. Floats are cast; what no cast leads to is listed with the
   /// shapes that differ, as strict_shapes says.

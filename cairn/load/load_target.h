@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the arrays of a load go: who is to hold which box of which.
+// Where the arrays of a load go: which rank is to hold which box of each.
 #pragma once
 
 #include <optional>
@@ -9,27 +9,36 @@
 
 namespace cairn {
 
-/// A key path as rules, shardings and callbacks see it.
-KeyPath seen_path(const OpenedPrefix& prefix, const KeyPath& path, const LoadOptions& options);
-
 /// The shardings that a load's options ask for. Keeps pointers to both; threading: compatible.
 class LoadTarget {
  public:
-  /// `invalid_argument`: load/no-mesh, and what rules say; what the chooser says.
+  /// `invalid_argument`: load/no-mesh, load/unnamed-leaves, and what rules say; what the chooser
+  /// says.
   static Result<LoadTarget> make(const OpenedPrefix& prefix, const LoadOptions& options);
 
-  /// Of one array of the prefix; `like` is what the template has in its place, or null. Errors name
-  /// the leaf: `invalid_argument` (load/no-sharding) and what Sharding::check says.
+  /// Arrays of the prefix that the options select.
+  const std::vector<std::size_t>& selected() const { return selected_; }
+
+  /// Of one array; `like` is what the template has in its place, or null. Errors name the leaf:
+  /// `invalid_argument` (load/no-sharding) and what Sharding::check says.
   Result<Sharding> sharding_of(std::size_t array, const ShardedArray* like) const;
+  /// The same of several, without a template; the error lists all leaves.
+  Result<std::vector<Sharding>> shardings_of(const std::vector<std::size_t>& arrays) const;
 
  private:
-  LoadTarget(const OpenedPrefix& prefix, const LoadOptions& options)
-      : prefix_(&prefix), options_(&options) {}
+  LoadTarget(const OpenedPrefix& prefix, const LoadOptions& options);
+  const KeyPath& path(std::size_t array) const { return prefix_->manifest.arrays[array].path; }
+  Result<void> take_wishes();
+  Result<void> check_all_named() const;
+  Result<void> ask_rules();
+  Result<Sharding> on_mesh(const PartitionSpec& spec) const;  ///< REQUIRES: options.mesh
+  bool is_replicated(const ManifestArray& array) const;
   Result<Sharding> choose(std::size_t array, const ShardedArray* like) const;
 
   const OpenedPrefix* prefix_;
   const LoadOptions* options_;
-  std::vector<std::optional<Sharding>> chosen_;        // of each array; empty: there is no chooser
+  std::vector<std::size_t> selected_;
+  std::vector<std::optional<Sharding>> given_;  // of each array, by the chooser and `shardings`
   std::vector<std::optional<PartitionSpec>> by_rule_;  // of each array; none where nobody asks
 };
 

@@ -146,6 +146,19 @@ TEST_F(Loading, AnEasyTemplateReshapesAndKeepsTheRest) {
   EXPECT_THAT(loaded->report.unexpected, ElementsAre("n"));
 }
 
+TEST_F(Loading, AnEasyTemplateReshapesOntoAMesh) {
+  const Mesh mesh = must(Mesh::over_ranks({{"x", 2}}, 2));
+  const Sharding rows = must(NamedSharding::make(mesh, {{"x"}}));
+  const Tree like = Tree::dict({{"a", must(ShardedArray::make(DType::kFloat32, {4}, rows, {}))}});
+  const auto loaded = must(load(dir_ / "c", {.like = &like, .strict_shapes = false}, runtime_));
+  const auto& a = std::get<ShardedArray>(loaded.tree.find("a")->leaf());
+  EXPECT_EQ(a.sharding(), rows);
+  ASSERT_EQ(a.shards().size(), 1u);
+  EXPECT_EQ(numbers(a.shards().front().data), (std::vector<float>{1, 2}));
+  EXPECT_THAT(loaded.report.kept, IsEmpty());
+  EXPECT_THAT(loaded.report.mismatched, ElementsAre("a"));
+}
+
 TEST_F(Loading, WhatTheKeysDoNotNameStaysTheTemplates) {
   const Tree like =
       Tree::dict({{"a", floats({2, 2}, {0, 0, 0, 0})},
@@ -232,10 +245,11 @@ TEST_F(Loading, ShardingsMayBeChosenOnceItIsKnownWhatThereIs) {
   const ShardingTree others{{KeyPath({"a"}), on({})}, {KeyPath({"n"}), on({{"x"}})}};
   LoadOptions options{.shardings = &others};
   options.choose_shardings = [&](const OpenedPrefix& prefix) {
-    std::vector<std::optional<Sharding>> chosen;
-    for (const ManifestArray& array : prefix.manifest.arrays)
-      chosen.push_back(array.path.text() == "a" ? std::optional(on({{"x"}})) : std::nullopt);
-    return Result<std::vector<std::optional<Sharding>>>(chosen);
+    std::vector<std::optional<ShardingWish>> chosen(prefix.manifest.arrays.size());
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      if (prefix.manifest.arrays[i].path.text() == "a") chosen[i] = on({{"x"}});
+    }
+    return Result<std::vector<std::optional<ShardingWish>>>(chosen);
   };
   const auto loaded = load(dir_ / "c", options, runtime_);
   ASSERT_TRUE(loaded) << loaded.error().to_string();
@@ -245,7 +259,7 @@ TEST_F(Loading, ShardingsMayBeChosenOnceItIsKnownWhatThereIs) {
   EXPECT_EQ(sharding("a"), on({{"x"}}));
   EXPECT_EQ(sharding("n"), on({{"x"}}));
   options.choose_shardings = [](const OpenedPrefix&) {
-    return Result<std::vector<std::optional<Sharding>>>(Error(Code::kCancelled, "x/y", "no"));
+    return Result<std::vector<std::optional<ShardingWish>>>(Error(Code::kCancelled, "x/y", "no"));
   };
   EXPECT_EQ(load(dir_ / "c", options, runtime_).error().reason(), "x/y");
 }

@@ -139,21 +139,31 @@ class Matcher {
     }
     if (wanted != nullptr && options_.like_dtypes) check_dtype(key, wanted->dtype(), stored.dtype);
     CAIRN_TRY_ASSIGN(const Sharding sharding, target_.sharding_of(index, wanted));
-    if (shape != stored.shape && sharding != Sharding()) {
-      // Boxes of an array cannot be reshaped one by one.
-      keep(key, leaf);
+    const bool reshapes = shape != stored.shape;
+    if (reshapes && options_.fill && sharding != Sharding()) {
+      keep(key, leaf);  // memory for boxes of another shape
       return {};
     }
-    CAIRN_TRY_ASSIGN(ShardedArray memory, destination(key, wanted, index, sharding));
+    // Boxes of an array cannot be reshaped one by one: every rank reads it whole.
+    CAIRN_TRY_ASSIGN(ShardedArray memory,
+                     destination(key, wanted, index, reshapes ? Sharding() : sharding));
     match_.which.push_back(index);
-    if (shape == stored.shape) {
-      match_.leaves.emplace_back(memory);
+    if (reshapes) {
+      CAIRN_TRY_ASSIGN(auto result, reshaped(memory.array(), shape, sharding));
+      match_.leaves.emplace_back(std::move(result));
     } else {
-      CAIRN_TRY_ASSIGN(Array result, memory.array().reshaped(shape));
-      match_.leaves.emplace_back(ShardedArray(std::move(result)));
+      match_.leaves.emplace_back(memory);
     }
     match_.destinations.push_back(std::move(memory));
     return {};
+  }
+
+  Result<ShardedArray> reshaped(const Array& whole, const Shape& shape,
+                                const Sharding& sharding) const {
+    CAIRN_TRY_ASSIGN(const Array array, whole.reshaped(shape));
+    if (sharding == Sharding()) return ShardedArray(array);
+    return make_sharded(array.dtype(), shape, sharding, rank_,
+                        [&](const Box& box) -> Result<Array> { return array.slice(box); });
   }
 
   void check_dtype(const std::string& key, DType expected, DType stored) {

@@ -16,6 +16,7 @@
 #include "cairn/base/uri.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/layout/open_checkpoint.h"
+#include "cairn/manager/prefixes.h"
 #include "cairn/runtime/in_flight.h"
 #include "cairn/save/save_internals.h"
 #include "cairn/tree/flatten.h"
@@ -109,10 +110,7 @@ Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std
 Result<SaveHandle> AsyncCheckpointManager::save_pytree(const Tree& tree, const std::string& path,
                                                        const SaveTreeOptions& options,
                                                        const SaveInternals* internals) {
-  if (options.prefix.empty()) {
-    return Error(Code::kInvalidArgument, "save/no-prefix",
-                 "save_pytree needs a prefix, such as \"model\"; save_tree does without");
-  }
+  CAIRN_TRY(check_prefix_to_save(options.prefix));
   return save_checkpoint({{options.prefix, tree}}, path, options, internals);
 }
 
@@ -214,10 +212,7 @@ Result<Loaded> AsyncCheckpointManager::load(const std::string& path, LoadOptions
 }
 
 Result<Loaded> AsyncCheckpointManager::load_pytree(const std::string& path, LoadOptions options) {
-  if (options.prefix.value_or("").empty()) {
-    return Error(Code::kInvalidArgument, "load/no-prefix",
-                 "load_pytree needs the prefix that the tree was saved under");
-  }
+  CAIRN_TRY(check_prefix_to_load(options.prefix.value_or("")));
   options.keys_with_prefix = true;
   return load(path, std::move(options));
 }
@@ -228,14 +223,7 @@ Result<Loaded> AsyncCheckpointManager::load_tree_parallel(const std::string& pat
   if (!prefix_filter.empty()) {
     CAIRN_TRY_ASSIGN(const Checkpoint checkpoint, open_checkpoint(path, *runtime_));
     CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint.prefix(options.prefix));
-    for (const ManifestArray& array : prefix->manifest.arrays) {
-      if (array.path.text().starts_with(prefix_filter)) options.keys.push_back(array.path);
-    }
-    if (options.keys.empty()) {
-      return Error(
-          Code::kNotFound, "load/key-missing",
-          fmt::format("no array in {} has a key that begins with '{}'", path, prefix_filter));
-    }
+    CAIRN_TRY_ASSIGN(options.keys, keys_beginning_with(*prefix, prefix_filter));
   }
   return load(path, std::move(options));
 }

@@ -9,6 +9,7 @@
 #include "cairn/coord/agreement.h"
 #include "cairn/manager/callback_save.h"
 #include "cairn/manager/metrics.h"
+#include "cairn/manager/prefixes.h"
 #include "cairn/manager/run_branch.h"
 #include "cairn/manager/run_cleaner.h"
 #include "cairn/manager/run_loader.h"
@@ -68,7 +69,7 @@ class RunCheckpointer final : public Checkpointer {
                   .mesh = options.mesh,
                   .callbacks = options.true_callbacks};
     saving.save.step = step;
-    const std::string path = base_.below(fmt::format("run-{}", step));
+    const std::string path = base_.below(step_directory(step));
     CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
                        if (!trees) return have_saved(path, saving);
                        CAIRN_TRY_ASSIGN(const auto named, trees());
@@ -88,10 +89,7 @@ class RunCheckpointer final : public Checkpointer {
   Result<SaveHandle> save_checkpoint(const Tree& tree, const std::string& destination,
                                      const SaveCheckpointOptions& options,
                                      const SaveInternals* internals) override {
-    if (options.structured && options.prefix.empty()) {
-      return Error(Code::kInvalidArgument, "save/no-prefix",
-                   "a structured save needs a prefix, such as \"model\"");
-    }
+    if (options.structured) CAIRN_TRY(check_prefix_to_save(options.prefix));
     CAIRN_TRY_ASSIGN(const std::string path, place_of(base_, destination));
     return begin(path, options.save.step, [&]() -> Result<SaveHandle> {
       Saving saving{
@@ -107,9 +105,9 @@ class RunCheckpointer final : public Checkpointer {
     if (options.save.step) {
       SaveCheckpointOptions structured = options;
       structured.structured = true;
-      return save_checkpoint(
-          tree, destination.empty() ? fmt::format("run-{}", *options.save.step) : destination,
-          structured, internals);
+      return save_checkpoint(tree,
+                             destination.empty() ? step_directory(*options.save.step) : destination,
+                             structured, internals);
     }
     SaveTreeOptions how{.prefix = options.prefix, .save = options.save};
     CAIRN_TRY(add_wishes(tree, options, how.save));
@@ -120,7 +118,7 @@ class RunCheckpointer final : public Checkpointer {
 
   Result<std::optional<Loaded>> load_checkpoint_if_any(
       const LoadCheckpointOptions& options) override {
-    if (options.structured) CAIRN_TRY(check_prefix(options));
+    if (options.structured) CAIRN_TRY(check_prefix_to_load(options.load.prefix.value_or("")));
     CAIRN_TRY_ASSIGN(auto loaded, loader_.load(options, options.structured));
     if (!loaded) CAIRN_TRY(loader_.check_for_bad_ones(options));
     return loaded;
@@ -133,7 +131,7 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   Result<std::optional<Loaded>> load_pytree(const LoadCheckpointOptions& options) override {
-    CAIRN_TRY(check_prefix(options));
+    CAIRN_TRY(check_prefix_to_load(options.load.prefix.value_or("")));
     return loader_.load_pytree(options);
   }
 
@@ -164,12 +162,6 @@ class RunCheckpointer final : public Checkpointer {
     const Mesh* mesh = nullptr;
     std::vector<CheckpointCallback> callbacks = {};
   };
-
-  static Result<void> check_prefix(const LoadCheckpointOptions& options) {
-    if (!options.load.prefix.value_or("").empty()) return {};
-    return Error(Code::kInvalidArgument, "load/no-prefix",
-                 "a structured load needs the prefix that the tree was saved under");
-  }
 
   CommitGuard guard() { return owner_ ? owner_->guard() : CommitGuard(); }
 

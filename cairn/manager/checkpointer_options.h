@@ -68,8 +68,8 @@ struct SaveCheckpointOptions {
   bool is_temporary = false;
   std::string prefix = {};
   bool structured = false;  ///< needs a prefix
-  /// How arrays that lie on no mesh are to lie when they are loaded without a word about it: must
-  /// fit the tree, and become SaveOptions::mesh and wishes (wished_specs()).
+  /// Stored with arrays that lie on no mesh, for loads that are told nothing: they become
+  /// SaveOptions::mesh and wishes, by wished_specs().
   std::optional<Mesh> mesh = {};
   const ShardingTree* shardings = nullptr;
   const PartitionRules* partition_rules = nullptr;

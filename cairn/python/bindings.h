@@ -17,6 +17,7 @@ void bind_saves(nb::module_& module);
 void bind_loads(nb::module_& module);
 void bind_checkpoints(nb::module_& module);
 void bind_helpers(nb::module_& module);
+void bind_trees(nb::module_& module);
 void bind_managers(nb::module_& module);
 void bind_checkpointers(nb::module_& module);
 

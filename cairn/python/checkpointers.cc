@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/python/bindings.h"
+#include "cairn/run/mark.h"
 
 namespace cairn::python {
 
@@ -27,6 +28,7 @@ struct LoadingCall {
   bool discover_latest = true;
   bool structured = false;
   bool fallback = false;
+  bool required = false;  ///< no checkpoint is an error
 };
 
 LoadCheckpointOptions options_of(const LoadingCall& call, const LoadOptions& options) {
@@ -37,11 +39,16 @@ LoadCheckpointOptions options_of(const LoadingCall& call, const LoadOptions& opt
           .fallback = call.fallback};
 }
 
-nb::object load_checkpoint_if_any(PythonCheckpointer& self, const LoadCall& request,
-                                  const LoadingCall& call) {
-  return self.load(request, [call](Checkpointer& run, const LoadOptions& options) {
-    return run.load_checkpoint_if_any(options_of(call, options));
-  });
+nb::object load_checkpoint(PythonCheckpointer& self, const LoadCall& request,
+                           const LoadingCall& call) {
+  return self.load(
+      request,
+      [call](Checkpointer& run, const LoadOptions& options) -> Result<std::optional<Loaded>> {
+        const LoadCheckpointOptions how = options_of(call, options);
+        if (!call.required) return run.load_checkpoint_if_any(how);
+        CAIRN_TRY_ASSIGN(auto loaded, run.load_checkpoint(how));
+        return std::optional(std::move(loaded));
+      });
 }
 
 nb::object load_pytree(PythonCheckpointer& self, const LoadCall& request, const LoadingCall& call,
@@ -68,14 +75,14 @@ void wait_for_run(const PythonCheckpointer& self) {
 void bind_loads_of(nb::class_<PythonCheckpointer>& bound) {
   bound
       .def(
-          "load_checkpoint_if_any",
+          "load_checkpoint",
           [](PythonCheckpointer& self, const LoadCall& request, std::string path,
-             bool discover_latest, bool structured, bool fallback) {
-            return load_checkpoint_if_any(self, request,
-                                          {std::move(path), discover_latest, structured, fallback});
+             bool discover_latest, bool structured, bool fallback, bool required) {
+            return load_checkpoint(
+                self, request, {std::move(path), discover_latest, structured, fallback, required});
           },
           nb::arg("request"), nb::kw_only(), nb::arg("path"), nb::arg("discover_latest"),
-          nb::arg("structured"), nb::arg("fallback"))
+          nb::arg("structured"), nb::arg("fallback"), nb::arg("required"))
       .def(
           "load_pytree",
           [](PythonCheckpointer& self, const LoadCall& request, std::string path,
@@ -128,6 +135,7 @@ void bind_checkpointers(nb::module_& module) {
   bind_checkpointer_options(bound);
   bind_checkpointer_saves(bound);
   bind_loads_of(bound);
+  module.def("step_directory", &step_directory, nb::arg("step"));
   bound
       .def("remove",
            [](PythonCheckpointer& self, const std::string& path) {

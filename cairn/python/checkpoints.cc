@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +12,7 @@
 #include "cairn/base/human.h"
 #include "cairn/base/uri.h"
 #include "cairn/inspect/diff.h"
+#include "cairn/inspect/find_leaf.h"
 #include "cairn/inspect/stats.h"
 #include "cairn/inspect/verify.h"
 #include "cairn/layout/open_checkpoint.h"
@@ -43,13 +45,7 @@ class Opened {
   std::shared_ptr<const Checkpoint> checkpoint_;
 };
 
-nb::object load_leaves(const Opened& opened, std::string prefix, std::vector<Parts> keys,
-                       std::vector<std::pair<Parts, Sharding>> shardings, nb::object place) {
-  LoadCall call;
-  call.prefix = std::move(prefix);
-  call.keys = std::move(keys);
-  call.shardings = std::move(shardings);
-  call.place = std::move(place);
+nb::object load_leaves(const Opened& opened, const LoadCall& call) {
   return load_tree(call,
                    [shared = opened.shared(), where = runtime()](
                        const LoadOptions& options) -> Result<std::optional<Loaded>> {
@@ -76,6 +72,22 @@ nb::list specs_of(const Opened& opened, std::size_t number) {
     specs.append(array.spec ? nb::cast(array.spec->to_string()) : nb::none());
   }
   return specs;
+}
+
+/// Numbers of the tree and of the array in it.
+std::pair<std::size_t, std::size_t> find_array(const Opened& opened, const std::string& key) {
+  const FoundLeaf found = value_of(find_leaf(*opened, key, std::nullopt));
+  if (found.array) return {found.prefix - (*opened).prefixes.data(), *found.array};
+  throw Failure(Error(Code::kNotFound, "load/key-missing",
+                      fmt::format("there is no array '{0}'; it is a value: values['{0}']", key)));
+}
+
+std::vector<Parts> keys_with(const Opened& opened, const std::string& beginning) {
+  std::vector<Parts> keys;
+  const OpenedPrefix* prefix = value_of((*opened).prefix(std::nullopt));
+  for (const KeyPath& path : value_of(keys_beginning_with(*prefix, beginning)))
+    keys.push_back(path.parts());
+  return keys;
 }
 
 nb::list values_of(const OpenedPrefix& prefix) {
@@ -183,9 +195,16 @@ void bind_checkpoints(nb::module_& module) {
       .def("prefixes", &prefixes_of)
       .def("specs", &specs_of, nb::arg("prefix"))
       .def("about", &about, nb::arg("prefix").none())
+      .def("find", &find_array, nb::arg("key"))
+      .def("keys_beginning_with", &keys_with, nb::arg("beginning"))
       .def("read", &read_box, nb::arg("prefix"), nb::arg("array"), nb::arg("ranges"))
-      .def("load", &load_leaves, nb::arg("prefix"), nb::arg("keys"), nb::arg("shardings"),
-           nb::arg("place").none())
+      .def("load", &load_leaves, nb::arg("request"))
+      .def(
+          "place",
+          [](const Opened& opened, const LoadCall& call) {
+            return place_tree(call, opened.shared());
+          },
+          nb::arg("request"))
       .def("verify", &verified, nb::arg("prefix").none(), nb::arg("progress").none())
       .def("diff", &compared, nb::arg("other"), nb::arg("prefix").none(),
            nb::arg("progress").none());

@@ -13,8 +13,8 @@
 #include "cairn/async/mutex.h"
 #include "cairn/coord/board.h"
 #include "cairn/coord/open.h"
+#include "cairn/coord/refusals.h"
 #include "cairn/python/bindings.h"
-#include "cairn/python/failure.h"
 
 namespace cairn::python {
 
@@ -134,11 +134,19 @@ HeldCoordinator in_directory(const std::string& directory,
 
 }  // namespace
 
+Failure other_ranks(const std::string& sentence) {
+  return Failure(Error(Code::kFailedPrecondition, "python/other-ranks", sentence));
+}
+
 std::shared_ptr<coord::Coordinator> coordinator_of(const nb::handle& object) {
   return nb::cast<const HeldCoordinator&>(object).it;
 }
 
 void bind_coordinators(nb::module_& module) {
+  module.def("refuse_rank", [](int rank) { throw Failure(coord::rank_taken(rank)); });
+  module.def("refuse_mpi_thread", [] { throw Failure(coord::wrong_mpi_thread()); });
+  module.def("refuse_other_ranks",
+             [](const std::string& sentence) { throw other_ranks(sentence); });
   nb::class_<HeldCoordinator>(module, "Coordinator")
       .def_static("on_board", &on_board, nb::arg("board"), nb::arg("rank"), nb::arg("count"))
       .def_static("in_directory", &in_directory, nb::arg("directory"), nb::arg("place").none())

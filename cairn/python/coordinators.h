@@ -3,10 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include <nanobind/nanobind.h>
 
 #include "cairn/coord/coordinator.h"
+#include "cairn/python/failure.h"
 
 namespace cairn::python {
 
@@ -14,5 +16,8 @@ namespace nb = nanobind;
 
 /// Of a _core.Coordinator. Its calls may come from any thread; one waits for the other.
 std::shared_ptr<coord::Coordinator> coordinator_of(const nb::handle& object);
+
+/// `failed_precondition` (python/other-ranks): the job has other ranks than a call needs.
+Failure other_ranks(const std::string& sentence);
 
 }  // namespace cairn::python

@@ -31,11 +31,17 @@ namespace {
 
 namespace safetensors = format::safetensors;
 
-/// Rules whose specs say which rule they are.
-PartitionRules numbered(const std::vector<std::string>& patterns) {
+/// A pattern, and how many entries its spec has.
+using SizedRule = std::pair<std::string, std::size_t>;
+/// A rule, and how many entries of its spec count.
+using Match = std::pair<std::size_t, std::size_t>;
+
+/// Rules whose specs say in each entry which rule they are: specs of JAX may hold what ours cannot.
+PartitionRules numbered(const std::vector<SizedRule>& given) {
   std::vector<PartitionRule> rules;
-  for (const std::string& pattern : patterns) {
-    rules.push_back({pattern, PartitionSpec({{std::to_string(rules.size())}})});
+  for (const auto& [pattern, entries] : given) {
+    const PartitionSpec::Entry number{std::to_string(rules.size())};
+    rules.push_back({pattern, PartitionSpec(std::vector(entries, number))});
   }
   return value_of(PartitionRules::make(std::move(rules)));
 }
@@ -47,15 +53,20 @@ std::size_t number_of(const PartitionSpec& spec) {
   return number;
 }
 
-std::vector<std::size_t> matching_rules(const std::vector<std::string>& patterns,
-                                        const std::vector<std::string>& keys) {
-  const PartitionRules rules = numbered(patterns);
-  std::vector<RuleLeaf> leaves;
-  for (const std::string& key : keys) leaves.push_back({.key = key});
-  std::vector<std::size_t> matches;
+/// Of each leaf, by its key and shape; None: the empty spec.
+std::vector<std::optional<Match>> matching_rules(
+    const std::vector<SizedRule>& given,
+    const std::vector<std::pair<std::string, std::optional<Shape>>>& leaves, std::uint64_t min_size,
+    bool strict) {
+  const PartitionRules rules = numbered(given);
+  std::vector<RuleLeaf> asked;
+  for (const auto& [key, shape] : leaves)
+    asked.push_back({.key = key, .shape = shape ? &*shape : nullptr});
+  std::vector<std::optional<Match>> matches;
   for (const PartitionSpec& spec :
-       value_of(match_partition_rules(rules, leaves, {.strict = false}))) {
-    matches.push_back(number_of(spec));
+       value_of(match_partition_rules(rules, asked, {.min_size = min_size, .strict = strict}))) {
+    matches.push_back(spec.size() == 0 ? std::nullopt
+                                       : std::optional(Match(number_of(spec), spec.size())));
   }
   return matches;
 }
@@ -97,7 +108,8 @@ nb::bytes read_file(const std::string& path, std::uint64_t limit) {
 }  // namespace
 
 void bind_helpers(nb::module_& module) {
-  module.def("matching_rules", &matching_rules, nb::arg("patterns"), nb::arg("keys"));
+  module.def("matching_rules", &matching_rules, nb::arg("rules"), nb::arg("leaves"), nb::kw_only(),
+             nb::arg("min_size"), nb::arg("strict"));
   module.def("group_keys_by_shard_size", [](const Sizes& sizes, std::uint64_t max_bytes) {
     return safetensors::group_keys_by_shard_size(named(sizes), max_bytes);
   });

@@ -4,14 +4,18 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/load/index_shardings.h"
+#include "cairn/load/seen_path.h"
 #include "cairn/manifest/eformer_structure.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
+#include "cairn/python/shardings.h"
 #include "cairn/python/trees.h"
 #include "cairn/storage/open.h"
 #include "cairn/tree/flatten.h"
@@ -24,6 +28,12 @@ std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
   std::vector<KeyPath> paths;
   for (const Parts& parts : keys) paths.emplace_back(parts);
   return paths;
+}
+
+ShardingTree tree_of(const std::vector<std::pair<Parts, Sharding>>& shardings) {
+  ShardingTree tree;
+  for (const auto& [parts, sharding] : shardings) tree.emplace(KeyPath(parts), sharding);
+  return tree;
 }
 
 nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) {
@@ -47,69 +57,91 @@ nb::dict report_of(const Loaded& loaded, const std::vector<std::string>& notes) 
   return made;
 }
 
-/// How an array lay on a mesh when it was saved. What lay on one device or on no mesh, and a
-/// number, lies on all devices of any mesh. Nothing: another system saved it and does not say.
-nb::object saved_spec(const OpenedPrefix& prefix, const ManifestArray& array) {
-  if (array.spec) return nb::cast(array.spec->entries());
-  if (prefix.foreign && !array.stored.shape.empty()) return nb::none();
-  return nb::list();
-}
-
-nb::list outlines_of(const OpenedPrefix& prefix) {
+nb::list outlines_of(const OpenedPrefix& prefix, const LoadOptions& options) {
   nb::list outlines;
   for (const ManifestArray& array : prefix.manifest.arrays) {
-    outlines.append(nb::make_tuple(array.path.parts(), std::string(dtype_name(array.stored.dtype)),
-                                   nb::tuple(nb::cast(array.stored.shape)),
-                                   saved_spec(prefix, array)));
+    outlines.append(nb::make_tuple(array.path.parts(),
+                                   seen_path(prefix, array.path, options).text(),
+                                   nb::tuple(nb::cast(array.stored.shape))));
   }
   return outlines;
 }
 
-using Choices = std::vector<std::optional<Sharding>>;
+using Choice = std::optional<std::variant<Sharding, SpecEntries>>;
+using Wishes = std::vector<std::optional<ShardingWish>>;
 
-ShardingChooser chooser_of(const nb::object& function) {
+Wishes wishes_of(std::vector<Choice> choices) {
+  Wishes wishes;
+  for (Choice& choice : choices) {
+    if (!choice) {
+      wishes.emplace_back();
+    } else if (auto* spec = std::get_if<SpecEntries>(&*choice)) {
+      wishes.emplace_back(PartitionSpec(std::move(*spec)));
+    } else {
+      wishes.emplace_back(std::get<Sharding>(*std::move(choice)));
+    }
+  }
+  return wishes;
+}
+
+ShardingChooser chooser_of(const nb::object& function, const LoadOptions& options) {
   if (function.is_none()) return {};
-  return [kept = keep(function)](const OpenedPrefix& prefix) -> Result<Choices> {
-    Choices choices;
+  return [kept = keep(function), prefix_name = options.prefix,
+          with_prefix = options.keys_with_prefix](const OpenedPrefix& prefix) -> Result<Wishes> {
+    const LoadOptions seen{.prefix = prefix_name, .keys_with_prefix = with_prefix};
+    Wishes wishes;
     CAIRN_TRY(in_caller([&] {
-      choices = nb::cast<Choices>(
-          object_of(kept)(prefix.name, prefix.manifest.layout, outlines_of(prefix)));
+      wishes = wishes_of(nb::cast<std::vector<Choice>>(object_of(kept)(outlines_of(prefix, seen))));
     }));
-    return choices;
+    return wishes;
   };
 }
 
-LoadOptions options_of(const LoadCall& call) {
-  LoadOptions options{.prefix = call.prefix,
-                      .keys = paths_of(call.keys),
-                      .dtype = parse_dtype_argument(call.dtype),
-                      .choose_shardings = chooser_of(call.choose),
-                      .keep_values = call.keep_values,
-                      .strict_shapes = call.strict_shapes,
-                      .like_dtypes = call.like_dtypes,
-                      .fill = call.fill,
-                      .chunk_size = call.chunk_size,
-                      .use_async = call.use_async,
-                      .validate = call.validate,
-                      .description = call.description,
-                      .progress = progress_of(call.progress)};
-  if (call.timeout) options.timeout = span_of(*call.timeout);
-  return options;
+Replicate replicate_of(const std::string& name) {
+  if (name == "all") return Replicate::kAll;
+  return name == "unsharded" ? Replicate::kUnsharded : Replicate::kOnOneAxis;
 }
 
-/// Of several ranks, one whose template is wrong says so in the load.
-std::optional<Tree> template_of(const LoadCall& call, LoadOptions& options) {
+/// A call in C++'s words. Movable: what the options point to stands beside them.
+struct Request {
+  LoadOptions options;
   std::optional<Tree> like;
-  if (call.like.is_none()) return like;
-  auto refusal =
-      refusal_of([&] { like = call.fill ? to_filled(call.like) : to_template(call.like); },
-                 own_runtime()->ranks() == 1);
+  std::optional<PartitionRules> rules;
+  ShardingTree shardings;
+
+  LoadOptions pointed() const {
+    LoadOptions made = options;
+    if (like) made.like = &*like;
+    if (rules) made.partition_rules = &*rules;
+    if (!shardings.empty()) made.shardings = &shardings;
+    return made;
+  }
+};
+
+void take_mesh_and_rules(const LoadCall& call, Request& request) {
+  if (call.onto.is_none()) return;
+  const nb::object onto = call.onto();
+  if (!nb::object(onto[0]).is_none()) request.options.mesh = nb::cast<Mesh>(onto[0]);
+  if (!nb::object(onto[1]).is_none()) request.rules = rules_of(nb::cast<SpecRules>(onto[1]));
+}
+
+Request request_of(const LoadCall& call) {
+  Request request{.options = call.options, .like = {}, .rules = {}, .shardings = call.shardings};
+  request.options.choose_shardings = chooser_of(call.choose, request.options);
+  // Of several ranks, one whose wishes are wrong says so in the load.
+  auto refusal = refusal_of(
+      [&] {
+        take_mesh_and_rules(call, request);
+        if (!call.like.is_none())
+          request.like = call.options.fill ? to_filled(call.like) : to_template(call.like);
+      },
+      own_runtime()->ranks() == 1);
   if (refusal) {
-    options.choose_shardings = [error = *std::move(refusal)](const OpenedPrefix&) {
-      return Result<Choices>(error);
+    request.options.choose_shardings = [error = *std::move(refusal)](const OpenedPrefix&) {
+      return Result<Wishes>(error);
     };
   }
-  return like;
+  return request;
 }
 
 Result<std::optional<Loaded>> nested(Result<std::optional<Loaded>> loaded) {
@@ -132,23 +164,17 @@ Result<std::string> structure_text(const Loaded& loaded, Runtime& where) {
 }  // namespace
 
 nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
-  LoadOptions options = options_of(call);
-  auto like = template_of(call, options);
-  ShardingTree shardings;
-  for (const auto& [parts, sharding] : call.shardings) shardings.emplace(KeyPath(parts), sharding);
-  const auto loaded = apart([load_it, options = std::move(options), like = std::move(like),
-                             shardings = std::move(shardings), is_nested = call.nested,
-                             to_unpickle = call.to_unpickle]() mutable {
-    if (like) options.like = &*like;
-    if (!shardings.empty()) options.shardings = &shardings;
-    auto found = load_it(options);
+  const auto loaded = apart([load_it, request = request_of(call), is_nested = call.nested,
+                             to_unpickle = call.to_unpickle] {
+    auto found = load_it(request.pointed());
     if (!found || !*found) return found;
     return is_nested || (to_unpickle && (*found)->foreign) ? nested(std::move(found)) : found;
   });
   if (!loaded) return nb::none();
   std::vector<std::string> notes = loaded->report.notes;
-  nb::object tree = from_tree(loaded->tree, call.place, own_runtime()->rank(),
-                              call.like.is_none() ? &notes : nullptr);
+  nb::object tree = call.like.is_none()
+                        ? from_tree(loaded->tree, call.place, notes)
+                        : leaves_from_tree(loaded->tree, call.place, own_runtime()->rank());
   nb::dict report = report_of(*loaded, notes);
   if (call.to_unpickle && loaded->foreign) {
     report["structure"] =
@@ -158,44 +184,69 @@ nb::object load_tree(const LoadCall& call, const LoadIt& load_it) {
                         std::move(report));
 }
 
+nb::object place_tree(const LoadCall& call, std::shared_ptr<const Checkpoint> checkpoint) {
+  using Placed = std::vector<std::pair<Parts, Sharding>>;
+  using Found = std::pair<std::size_t, Placed>;
+  return nb::cast(
+      apart([request = request_of(call), checkpoint = std::move(checkpoint)]() -> Result<Found> {
+        const LoadOptions options = request.pointed();
+        CAIRN_TRY_ASSIGN(const OpenedPrefix* prefix, checkpoint->prefix(options.prefix));
+        CAIRN_TRY_ASSIGN(const auto shardings, load_shardings(*prefix, options));
+        Placed placed;
+        for (std::size_t i = 0; i < shardings.size(); ++i) {
+          const KeyPath& path = prefix->manifest.arrays[i].path;
+          placed.emplace_back(seen_path(*prefix, path, options).parts(), shardings[i]);
+        }
+        return Found(prefix - checkpoint->prefixes.data(), std::move(placed));
+      }));
+}
+
 void bind_loads(nb::module_& module) {
   nb::class_<LoadCall>(module, "LoadRequest")
       .def(
           "__init__",
-          [](LoadCall* self, Prefix prefix, std::vector<Parts> keys, nb::object dtype,
-             nb::object like, bool strict_shapes, bool like_dtypes, bool validate,
-             std::vector<std::pair<Parts, Sharding>> shardings, nb::object choose, nb::object place,
-             bool is_nested, std::size_t chunk_size, bool use_async, std::optional<double> timeout,
-             nb::object progress, bool fill, bool keep_values, bool to_unpickle, bool description) {
-            new (self) LoadCall{std::move(prefix),
-                                std::move(keys),
-                                std::move(dtype),
-                                std::move(like),
-                                strict_shapes,
-                                like_dtypes,
-                                validate,
-                                std::move(shardings),
-                                std::move(choose),
-                                std::move(place),
-                                is_nested,
-                                chunk_size,
-                                use_async,
-                                timeout,
-                                std::move(progress),
-                                fill,
-                                keep_values,
-                                to_unpickle,
-                                description};
+          [](LoadCall* self, Prefix prefix, const std::vector<Parts>& keys, const nb::object& dtype,
+             nb::object like, bool strict_shapes, bool like_dtypes, bool validate, nb::object onto,
+             nb::object choose, const std::vector<std::pair<Parts, Sharding>>& shardings,
+             bool as_saved, const std::string& replicate, bool mesh_for_safetensors,
+             bool mismatch_allowed, bool keys_with_prefix, nb::object place, bool is_nested,
+             std::size_t chunk_size, bool use_async, std::optional<double> timeout,
+             const nb::object& progress, bool fill, bool keep_values, bool to_unpickle,
+             bool description) {
+            LoadOptions options{.prefix = std::move(prefix),
+                                .keys = paths_of(keys),
+                                .dtype = parse_dtype_argument(dtype),
+                                .as_saved = as_saved,
+                                .replicate = replicate_of(replicate),
+                                .mesh_for_safetensors = mesh_for_safetensors,
+                                .mismatch_allowed = mismatch_allowed,
+                                .keys_with_prefix = keys_with_prefix,
+                                .keep_values = keep_values,
+                                .strict_shapes = strict_shapes,
+                                .like_dtypes = like_dtypes,
+                                .fill = fill,
+                                .chunk_size = chunk_size,
+                                .use_async = use_async,
+                                .validate = validate,
+                                .description = description,
+                                .progress = progress_of(progress)};
+            if (timeout) options.timeout = span_of(*timeout);
+            new (self)
+                LoadCall{std::move(options), std::move(like),  std::move(onto), std::move(choose),
+                         tree_of(shardings), std::move(place), is_nested,       to_unpickle};
           },
           nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
           nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
           nb::arg("strict_shapes") = true, nb::arg("like_dtypes") = false,
-          nb::arg("validate") = false,
+          nb::arg("validate") = false, nb::arg("onto") = nb::none(), nb::arg("choose") = nb::none(),
           nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
-          nb::arg("choose") = nb::none(), nb::arg("place") = nb::none(), nb::arg("nested") = false,
-          nb::arg("chunk_size") = 0, nb::arg("use_async") = true, nb::arg("timeout") = nb::none(),
-          nb::arg("progress") = nb::none(), nb::arg("fill") = false, nb::arg("keep_values") = false,
-          nb::arg("to_unpickle") = false, nb::arg("description") = false);
+          nb::arg("as_saved") = true, nb::arg("replicate") = "one-axis",
+          nb::arg("mesh_for_safetensors") = true, nb::arg("mismatch_allowed") = true,
+          nb::arg("keys_with_prefix") = false, nb::arg("place") = nb::none(),
+          nb::arg("nested") = false, nb::arg("chunk_size") = 0, nb::arg("use_async") = true,
+          nb::arg("timeout") = nb::none(), nb::arg("progress") = nb::none(),
+          nb::arg("fill") = false, nb::arg("keep_values") = false, nb::arg("to_unpickle") = false,
+          nb::arg("description") = false);
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -21,35 +22,30 @@ using Prefix = std::optional<std::string>;
 
 /// Python's LoadRequest.
 struct LoadCall {
-  Prefix prefix;
-  std::vector<Parts> keys;
-  nb::object dtype = nb::none();
+  LoadOptions options;
   nb::object like = nb::none();
-  bool strict_shapes = true;
-  bool like_dtypes = false;
-  bool validate = false;
-  std::vector<std::pair<Parts, Sharding>> shardings;
-  /// Gets the name of the tree, its layout and [(parts, dtype, shape, spec or None)] of its arrays,
-  /// and returns a list with a sharding or None for each.
+  /// Returns the mesh, or None, and rules as pairs of a pattern and a spec, or None.
+  nb::object onto = nb::none();
+  /// Gets [(parts, key, shape)] of the arrays of the tree, where `key` is what rules and callbacks
+  /// see, and returns for each a sharding, a spec or None.
   nb::object choose = nb::none();
+  ShardingTree shardings = {};
   nb::object place = nb::none();  ///< as from_tree()
   bool nested = false;            ///< dicts with texts as keys, whatever was saved
-  std::size_t chunk_size = 0;
-  bool use_async = true;
-  std::optional<double> timeout = {};
-  nb::object progress = nb::none();
-  bool fill = false;  ///< into the memory of `like`
-  bool keep_values = false;
   /// What another system saved: as nested dicts, with the text of its structure file in the report,
   /// for Python to unpickle.
   bool to_unpickle = false;
-  bool description = false;  ///< as in LoadOptions, into the report
 };
 
 /// Does a load aside; nothing where it finds nothing.
 using LoadIt = std::function<Result<std::optional<Loaded>>(const LoadOptions& options)>;
 
-/// (tree, metadata, extras, report), the middle two as JSON; or None.
+/// (tree, metadata, extras, report), the middle two as JSON; or None. With a template, the list of
+/// its leaves stands for the tree.
 nb::object load_tree(const LoadCall& call, const LoadIt& load_it);
+
+/// The number of the tree, and [(parts of the key that rules see, sharding)] of all its arrays, as
+/// load_tree() would place them; nothing is read.
+nb::object place_tree(const LoadCall& call, std::shared_ptr<const Checkpoint> checkpoint);
 
 }  // namespace cairn::python

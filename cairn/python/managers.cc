@@ -10,8 +10,10 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "cairn/manager/prefixes.h"
 #include "cairn/python/arrays.h"
 #include "cairn/python/bindings.h"
+#include "cairn/python/coordinators.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
@@ -62,9 +64,9 @@ const std::shared_ptr<AsyncCheckpointManager>& PythonManager::at_work() {
   // In the child of a fork a process that is alone has another runtime, and goes on with the old.
   if (where->coordinator() != manager_->runtime()->coordinator()) {
     if (has_worked_) {
-      throw Failure(Error(Code::kFailedPrecondition, "python/other-ranks",
-                          "the ranks of the job are others than when this manager or Checkpointer "
-                          "began to save or load; make a new one, on every rank"));
+      throw other_ranks(
+          "the ranks of the job are others than when this manager or Checkpointer began to save or "
+          "load; make a new one, on every rank");
     }
     manager_ = std::make_shared<AsyncCheckpointManager>(manager_->options(), where);
   }
@@ -94,6 +96,10 @@ void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager) {
 }
 
 void bind_managers(nb::module_& module) {
+  module.def("check_prefix_to_save",
+             [](const std::string& prefix) { value_of(check_prefix_to_save(prefix)); });
+  module.def("check_prefix_to_load",
+             [](const std::string& prefix) { value_of(check_prefix_to_load(prefix)); });
   nb::class_<PythonManager>(module, "AsyncManager")
       .def(nb::init<>())
       .def(

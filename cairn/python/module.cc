@@ -23,6 +23,7 @@ NB_MODULE(_core, module) {
   python::bind_loads(module);
   python::bind_checkpoints(module);
   python::bind_helpers(module);
+  python::bind_trees(module);
   python::bind_managers(module);
   python::bind_checkpointers(module);
   module.attr("__version__") = std::string(cairn::kVersion);

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/python/shardings.h"
 
+#include <map>
+#include <optional>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
@@ -10,6 +15,7 @@
 #include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/sharding/named_sharding.h"
+#include "cairn/tree/sharding_tree.h"
 
 namespace cairn::python {
 
@@ -31,7 +37,7 @@ Mesh make_mesh(const Axes& given, const Devices& devices) {
   return value_of(Mesh::make(std::move(axes), devices_of(devices)));
 }
 
-Sharding on_mesh(const Mesh& mesh, std::vector<PartitionSpec::Entry> spec) {
+Sharding on_mesh(const Mesh& mesh, SpecEntries spec) {
   return value_of(NamedSharding::make(mesh, PartitionSpec(std::move(spec))));
 }
 
@@ -44,15 +50,44 @@ Sharding of_boxes(const Shape& shape, const std::vector<std::pair<Shape, Shape>>
   return value_of(Sharding::of_boxes(shape, std::move(placements)));
 }
 
-DType known(const std::string& dtype) {
-  return *parse_dtype_argument(nb::str(dtype.data(), dtype.size()));
+/// None: not by axes of a mesh.
+std::optional<SpecEntries> spec_of(const Sharding& sharding) {
+  const NamedSharding* named = sharding.named();
+  return named != nullptr ? std::optional(named->spec().entries()) : std::nullopt;
+}
+
+using Parts = std::vector<std::string>;
+
+/// Of each array the spec to store with it, or None; by the parts of their key paths.
+std::vector<std::pair<Parts, SpecEntries>> wished(
+    const std::vector<std::pair<Parts, Shape>>& arrays,
+    const std::vector<std::pair<Parts, std::optional<SpecEntries>>>& given,
+    const std::optional<SpecRules>& rules, const Mesh* mesh) {
+  std::map<KeyPath, Shape> shapes;
+  for (const auto& [parts, shape] : arrays) shapes.emplace(KeyPath(parts), shape);
+  SpecWishes wishes;
+  for (const auto& [parts, spec] : given)
+    wishes.emplace(KeyPath(parts), spec ? std::optional(PartitionSpec(*spec)) : std::nullopt);
+  const auto known = rules ? std::optional(rules_of(*rules)) : std::nullopt;
+  std::vector<std::pair<Parts, SpecEntries>> specs;
+  for (const auto& [path, spec] :
+       value_of(wished_specs(shapes, wishes, known ? &*known : nullptr, mesh)))
+    specs.emplace_back(path.parts(), spec.entries());
+  return specs;
 }
 
 }  // namespace
 
+PartitionRules rules_of(SpecRules given) {
+  std::vector<PartitionRule> rules;
+  for (auto& [pattern, spec] : given)
+    rules.push_back({std::move(pattern), PartitionSpec(std::move(spec))});
+  return value_of(PartitionRules::make(std::move(rules)));
+}
+
 ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sharding& sharding,
                           const nb::handle& shards) {
-  const DType type = known(dtype);
+  const DType type = known_dtype(dtype);
   std::vector<Shard> held;
   for (const nb::handle shard : shards) {
     held.push_back({nb::cast<std::size_t>(shard[0]),
@@ -61,8 +96,12 @@ ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sh
   return value_of(ShardedArray::make(type, shape, sharding, std::move(held)));
 }
 
-ShardedArray outline(const std::string& dtype, const Shape& shape, const Sharding& sharding) {
-  return value_of(ShardedArray::make(known(dtype), shape, sharding, {}));
+ShardedArray outline(DType dtype, const Shape& shape, const Sharding& sharding) {
+  return value_of(ShardedArray::make(dtype, shape, sharding, {}));
+}
+
+DType known_dtype(const std::string& name) {
+  return *parse_dtype_argument(nb::str(name.data(), name.size()));
 }
 
 nb::list shards_in_numpy(const ShardedArray& array) {
@@ -79,8 +118,12 @@ void bind_shardings(nb::module_& module) {
       });
   nb::class_<Sharding>(module, "Sharding")
       .def(nb::init<>())
+      .def("__eq__", [](const Sharding& one, const Sharding& other) { return one == other; })
+      .def_prop_ro("spec", &spec_of)
       .def_static("on_mesh", &on_mesh)
       .def_static("of_boxes", &of_boxes);
+  module.def("wished_specs", &wished, nb::arg("arrays"), nb::kw_only(), nb::arg("given"),
+             nb::arg("rules").none(), nb::arg("mesh").none());
 }
 
 }  // namespace cairn::python

@@ -13,6 +13,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "cairn/python/arrays.h"
+#include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
 #include "cairn/python/shardings.h"
 #include "cairn/tree/flatten.h"
@@ -44,11 +45,36 @@ std::optional<std::string> utf8_of(const nb::handle& text) {
 struct Purpose {
   const char* describe;  // the function of cairn._nodes
   const char* complaint;
-  bool fill;  // memory is written to
+  bool outline;  // memory is not needed
+  bool fill;     // memory is written to
 };
-constexpr Purpose kToSave{"describe", "what cannot be saved", false};
-constexpr Purpose kToExpect{"describe_template", "what no leaf of a template can be", false};
-constexpr Purpose kToFill{"describe_out", "what cannot be filled", true};
+constexpr Purpose kToSave{"describe", "what cannot be saved", false, false};
+constexpr Purpose kToExpect{"describe_template", "what no leaf of a template can be", true, false};
+constexpr Purpose kToFill{"describe_out", "what cannot be filled", false, true};
+
+void check_depth(std::size_t levels) {
+  if (levels <= static_cast<std::size_t>(kMaxTreeDepth)) return;
+  throw Failure(Error(Code::kInvalidArgument, "tree/too-deep",
+                      fmt::format("more than {} containers inside each other; does one contain "
+                                  "itself?",
+                                  kMaxTreeDepth)));
+}
+
+[[noreturn]] void refuse_leaves(const std::string& sentence) {
+  throw Failure(Error(Code::kInvalidArgument, "python/unsupported-leaf", sentence));
+}
+
+/// Names of leaves of a file.
+void check_distinct(const std::vector<std::string>& names) {
+  const std::vector<Key> keys(names.begin(), names.end());
+  std::vector<const Key*> pointers;
+  for (const Key& key : keys) pointers.push_back(&key);
+  const auto twice = find_collision(std::move(pointers));
+  if (!twice) return;
+  throw Failure(
+      Error(Code::kInvalidArgument, "keypath/collision",
+            fmt::format("several leaves have one name in the file: {}", twice->first.text())));
+}
 
 class Packer {
  public:
@@ -58,12 +84,7 @@ class Packer {
         describe_(nb::module_::import_("cairn._nodes").attr(purpose.describe)) {}
 
   Tree pack(const nb::handle& object) {
-    if (parts_.size() > static_cast<std::size_t>(kMaxTreeDepth)) {
-      throw Failure(Error(Code::kInvalidArgument, "tree/too-deep",
-                          fmt::format("more than {} containers inside each other; does one "
-                                      "contain itself?",
-                                      kMaxTreeDepth)));
-    }
+    check_depth(parts_.size());
     if (object.is_none()) return Tree::none();
     if (is_exactly(object, &PyDict_Type)) return pack_dict(object);
     if (is_exactly(object, &PyList_Type)) return Tree::list(pack_items(object));
@@ -76,8 +97,7 @@ class Packer {
   /// Throws if there was anything that cannot be saved.
   void check() const {
     if (problems_.empty()) return;
-    throw Failure(Error(Code::kInvalidArgument, "python/unsupported-leaf",
-                        fmt::format("{}: {}", purpose_.complaint, fmt::join(problems_, "; "))));
+    refuse_leaves(fmt::format("{}: {}", purpose_.complaint, fmt::join(problems_, "; ")));
   }
 
  private:
@@ -159,6 +179,7 @@ class Packer {
     if (!known) {
       return refuse(fmt::format("is an array of {}: {}", text_of(dtype), type_of(owner)));
     }
+    if (purpose_.outline) return Tree(outline(*known, nb::cast<Shape>(array.attr("shape")), {}));
     if (purpose_.fill) lend = !nb::cast<bool>(array.attr("flags").attr("writeable"));
     if (nb::cast<bool>(dtype.attr("isnative"))) return Tree(share_numpy(array, *known, lend));
     if (purpose_.fill) return refuse("is an array of a byte order that is not the machine's");
@@ -198,7 +219,7 @@ class Packer {
         const auto dtype = nb::cast<std::string>(described[1]);
         const auto shape = nb::cast<Shape>(described[2]);
         const auto sharding = nb::cast<Sharding>(described[3]);
-        return kind == "outline" ? Tree(outline(dtype, shape, sharding))
+        return kind == "outline" ? Tree(outline(known_dtype(dtype), shape, sharding))
                                  : Tree(share_shards(dtype, shape, sharding, described[4]));
       } catch (const Failure& failure) {
         return refuse("is wrong: " + failure.error().to_string());
@@ -256,13 +277,10 @@ const char* rebuilt_kind(TreeKind kind) {
 
 class Unpacker {
  public:
-  /// Without a rebuilder, containers with a class become dicts.
-  Unpacker(nb::object place, nb::object rebuilder, int rank)
-      : rank_(rank),
-        ndarray_(nb::module_::import_("numpy").attr("ndarray")),
-        kept_(nb::module_::import_("cairn._nodes").attr("KEPT")),
-        place_(std::move(place)),
-        rebuilder_(std::move(rebuilder)) {}
+  explicit Unpacker(nb::object place)
+      : ndarray_(nb::module_::import_("numpy").attr("ndarray")),
+        rebuilder_(nb::module_::import_("cairn._rebuild").attr("Rebuilder")()),
+        place_(std::move(place)) {}
 
   nb::object unpack(const Tree& tree) {
     switch (tree.kind()) {
@@ -277,11 +295,30 @@ class Unpacker {
       case TreeKind::kTuple:
         return nb::tuple(items_of(tree));
       default:
-        if (rebuilder_.is_none()) return dict_of(tree);
         return rebuilder_.attr("rebuild")(rebuilt_kind(tree.kind()), tree.class_name().c_str(),
                                           pairs_of(tree), tree.statics().c_str(), parts_);
     }
   }
+
+  nb::list leaves(const Tree& tree, int rank) {
+    nb::list found;
+    const nb::object kept = nb::module_::import_("cairn._nodes").attr("KEPT");
+    const auto add = [&](const auto& self, const Tree& below) -> void {
+      if (below.is_leaf()) {
+        found.append(is_kept(below.leaf(), rank) ? kept : unpack_leaf(below.leaf()));
+        return;
+      }
+      for (const auto& [key, child] : below.children()) {
+        parts_.push_back(key.part());
+        self(self, child);
+        parts_.pop_back();
+      }
+    };
+    add(add, tree);
+    return found;
+  }
+
+  nb::object notes() const { return rebuilder_.attr("notes")(); }
 
  private:
   nb::object below(const Key& key, const Tree& child) {
@@ -313,11 +350,10 @@ class Unpacker {
   nb::object unpack_leaf(const Leaf& leaf) {
     if (const auto* value = std::get_if<Value>(&leaf)) return from_value(*value);
     const auto& array = std::get<ShardedArray>(leaf);
-    if (is_kept(array)) return kept_;
     if (place_.is_none()) return to_numpy(array.array());
     const std::string dtype(dtype_name(array.dtype()));
-    nb::object placed =
-        place_(parts_, dtype, nb::tuple(nb::cast(array.shape())), shards_in_numpy(array));
+    nb::object placed = place_(parts_, dtype, nb::tuple(nb::cast(array.shape())),
+                               shards_in_numpy(array), nb::cast(array.sharding()));
     if (is_exactly(placed, ndarray_.ptr()) &&
         nb::cast<std::string>(placed.attr("dtype").attr("kind")) == "V") {
       nb::module_::import_("cairn._dtypes").attr("numpy_dtype")(dtype);  // says what is missing
@@ -325,18 +361,17 @@ class Unpacker {
     return placed;
   }
 
-  /// Of a template: nothing was read for it, although this rank has a part of it.
-  bool is_kept(const ShardedArray& array) const {
-    if (!array.shards().empty()) return false;
-    return array.sharding() == Sharding() ||
-           !array.sharding().holdings(array.shape(), rank_).empty();
+  /// Nothing was read for it, although this rank has a part of it.
+  static bool is_kept(const Leaf& leaf, int rank) {
+    const auto* array = std::get_if<ShardedArray>(&leaf);
+    if (array == nullptr || !array->shards().empty()) return false;
+    return array->sharding() == Sharding() ||
+           !array->sharding().holdings(array->shape(), rank).empty();
   }
 
-  const int rank_;
   nb::object ndarray_;
-  nb::object kept_;
-  nb::object place_;
   nb::object rebuilder_;
+  nb::object place_;
   std::vector<std::string> parts_;
 };
 
@@ -368,14 +403,21 @@ std::vector<std::pair<std::string, std::string>> structures_of(
 
 nb::object from_value(const Value& value) { return std::visit(ToPython{}, value); }
 
-nb::object from_tree(const Tree& tree, const nb::object& place, int rank,
-                     std::vector<std::string>* notes) {
-  if (notes == nullptr) return Unpacker(place, nb::none(), rank).unpack(tree);
-  const nb::object rebuilder = nb::module_::import_("cairn._rebuild").attr("Rebuilder")();
-  nb::object made = Unpacker(place, rebuilder, rank).unpack(tree);
-  for (const nb::handle note : rebuilder.attr("notes")())
-    notes->push_back(nb::cast<std::string>(note));
+nb::object from_tree(const Tree& tree, const nb::object& place, std::vector<std::string>& notes) {
+  Unpacker unpacker(place);
+  nb::object made = unpacker.unpack(tree);
+  for (const nb::handle note : unpacker.notes()) notes.push_back(nb::cast<std::string>(note));
   return made;
+}
+
+nb::list leaves_from_tree(const Tree& tree, const nb::object& place, int rank) {
+  return Unpacker(place).leaves(tree, rank);
+}
+
+void bind_trees(nb::module_& module) {
+  module.def("check_depth", &check_depth, nb::arg("levels"));
+  module.def("check_distinct", &check_distinct, nb::arg("names"));
+  module.def("refuse_leaves", &refuse_leaves, nb::arg("sentence"));
 }
 
 }  // namespace cairn::python

@@ -28,13 +28,13 @@ Tree to_filled(const nb::handle& object);
 std::vector<std::pair<std::string, std::string>> structures_of(
     const std::vector<std::pair<std::string, nb::object>>& trees, const Json& extras);
 
-/// Arrays become what `place(parts, dtype, shape, [(position, numpy array)])` makes of them,
-/// NumPy's where it is None; cairn._nodes.KEPT if nothing was read for this rank, which has a part.
-/// Named tuples, attribute and custom nodes are made by
-/// cairn._rebuild, and `notes` gets a sentence for each class that could not be made; without
-/// notes they become dicts.
-nb::object from_tree(const Tree& tree, const nb::object& place, int rank,
-                     std::vector<std::string>* notes);
+/// Arrays become what `place(parts, dtype, shape, [(position, numpy array)], sharding)` makes of
+/// them, NumPy's where it is None. Named tuples, attribute and custom nodes are made by
+/// cairn._rebuild, and `notes` gets a sentence for each class that could not be made.
+nb::object from_tree(const Tree& tree, const nb::object& place, std::vector<std::string>& notes);
+/// The leaves of a tree that came of to_template() or to_filled(), in the order of the template;
+/// cairn._nodes.KEPT for an array of which `rank` ought to hold a part, and nothing was read.
+nb::list leaves_from_tree(const Tree& tree, const nb::object& place, int rank);
 nb::object from_value(const Value& value);
 
 }  // namespace cairn::python

@@ -140,6 +140,8 @@ std::string dump_mark(const Mark& mark) {
   return dump_json(json, JsonStyle{.ascii = true, .python_spaces = true});
 }
 
+std::string step_directory(std::int64_t step) { return fmt::format("run-{}", step); }
+
 Mark make_mark(std::int64_t step, bool is_temporary, Clock::Wall now) {
   return {.step = step, .timestamp = format_local_timestamp(now), .is_temporary = is_temporary};
 }

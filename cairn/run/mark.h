@@ -33,6 +33,8 @@ Result<Mark> parse_mark(std::string_view text);
 std::string dump_mark(const Mark& mark);
 /// What users see of it: all but the lineage.
 Json to_json(const Mark& mark);
+/// The directory of a step in a run, unless the caller names another: "run-100".
+std::string step_directory(std::int64_t step);
 /// A mark of this moment, with the time as the reference system writes it: local, without a zone.
 Mark make_mark(std::int64_t step, bool is_temporary, Clock::Wall now);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/tree/sharding_tree.h"
 
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +14,27 @@ namespace cairn {
 namespace {
 
 std::string in_leaf(const KeyPath& path) { return "leaf " + path.text(); }
+
+std::string no_array(const KeyPath& path) {
+  return fmt::format("no array for sharding {}", path.text());
+}
+
+/// What is wrong with shardings of a tree.
+class Problems {
+ public:
+  void add(const std::string& problem) { all_ += (all_.empty() ? "" : "; ") + problem; }
+  void check(const KeyPath& path, const Sharding& sharding, const Shape& shape) {
+    if (const auto fits = sharding.check(shape); !fits)
+      add(fmt::format("{}: {}", in_leaf(path), fits.error().to_string()));
+  }
+  Result<void> result() const {
+    if (all_.empty()) return {};
+    return Error(Code::kFailedPrecondition, "sharding/tree-mismatch", all_);
+  }
+
+ private:
+  std::string all_;
+};
 
 }  // namespace
 
@@ -80,55 +102,71 @@ Result<Tree> apply_sharding_tree(Tree tree, const ShardingTree& shardings, int r
 
 Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& tree) {
   CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
-  std::string problems;
-  const auto add = [&](const std::string& problem) {
-    problems += (problems.empty() ? "" : "; ") + problem;
-  };
-  std::size_t found = 0;
-  std::map<KeyPath, bool> arrays;
+  Problems problems;
+  std::set<KeyPath> arrays;
   for (const NamedLeaf& leaf : leaves) {
     const auto* array = std::get_if<ShardedArray>(&leaf.leaf);
     if (array == nullptr) continue;
-    arrays.emplace(leaf.path, true);
-    const auto sharding = shardings.find(leaf.path);
-    if (sharding == shardings.end()) {
-      add(fmt::format("no sharding for leaf {}", leaf.path.text()));
-      continue;
-    }
-    ++found;
-    if (const auto fits = sharding->second.check(array->shape()); !fits)
-      add(fmt::format("leaf {}: {}", leaf.path.text(), fits.error().to_string()));
-  }
-  if (found != shardings.size()) {
-    for (const auto& [path, sharding] : shardings) {
-      if (!arrays.contains(path)) add(fmt::format("no array for sharding {}", path.text()));
+    arrays.insert(leaf.path);
+    if (const auto sharding = shardings.find(leaf.path); sharding != shardings.end()) {
+      problems.check(leaf.path, sharding->second, array->shape());
+    } else {
+      problems.add(fmt::format("no sharding for leaf {}", leaf.path.text()));
     }
   }
-  if (problems.empty()) return {};
-  return Error(Code::kFailedPrecondition, "sharding/tree-mismatch", std::move(problems));
+  for (const auto& [path, sharding] : shardings) {
+    if (!arrays.contains(path)) problems.add(no_array(path));
+  }
+  return problems.result();
+}
+
+Result<SpecTree> wished_specs(const std::map<KeyPath, Shape>& arrays, const SpecWishes& given,
+                              const PartitionRules* rules, const Mesh* mesh) {
+  Problems problems;
+  for (const auto& [path, spec] : given) {
+    if (!arrays.contains(path)) problems.add(no_array(path));
+  }
+  SpecTree specs;
+  std::vector<KeyPath> rest;
+  std::vector<const Shape*> shapes;
+  for (const auto& [path, shape] : arrays) {
+    if (const auto named = given.find(path); named == given.end()) {
+      rest.push_back(path);
+      shapes.push_back(&shape);
+    } else if (named->second) {
+      specs.emplace(path, *named->second);
+    }
+  }
+  if (rules != nullptr) {
+    CAIRN_TRY_ASSIGN(auto matched, match_partition_rules(*rules, rest, shapes));
+    specs.merge(matched);
+  }
+  if (mesh != nullptr) {
+    CAIRN_TRY_ASSIGN(const auto placed, shardings_on(*mesh, specs));
+    for (const auto& [path, sharding] : placed) problems.check(path, sharding, arrays.at(path));
+  }
+  CAIRN_TRY(problems.result());
+  return specs;
 }
 
 Result<SpecTree> wished_specs(const Tree& tree, const ShardingTree* shardings,
                               const PartitionRules* rules, const Mesh* mesh) {
-  SpecTree specs;
-  if (shardings != nullptr) {
-    CAIRN_TRY(validate_sharding_tree(*shardings, tree));
-    for (const auto& [path, sharding] : *shardings) {
-      if (const NamedSharding* named = sharding.named()) specs.emplace(path, named->spec());
-    }
-    return specs;
-  }
-  if (rules == nullptr) return specs;
-  CAIRN_TRY_ASSIGN(const auto matched, match_partition_rules(*rules, tree));
   CAIRN_TRY_ASSIGN(const auto leaves, flatten(tree));
+  std::map<KeyPath, Shape> arrays;
   for (const NamedLeaf& leaf : leaves) {
-    if (is_array_like(leaf.leaf)) specs.emplace(leaf.path, matched.at(leaf.path));
+    if (const auto* array = std::get_if<ShardedArray>(&leaf.leaf))
+      arrays.emplace(leaf.path, array->shape());
   }
-  if (mesh != nullptr) {
-    CAIRN_TRY_ASSIGN(const auto placed, shardings_on(*mesh, specs));
-    CAIRN_TRY(validate_sharding_tree(placed, tree));
+  Problems problems;
+  SpecWishes given;
+  for (const auto& [path, sharding] : shardings != nullptr ? *shardings : ShardingTree()) {
+    if (const auto array = arrays.find(path); array != arrays.end())
+      problems.check(path, sharding, array->second);
+    const NamedSharding* named = sharding.named();
+    given.emplace(path, named != nullptr ? std::optional(named->spec()) : std::nullopt);
   }
-  return specs;
+  CAIRN_TRY(problems.result());
+  return wished_specs(arrays, given, rules, mesh);
 }
 
 Result<ShardAndGather> make_shard_and_gather_fns(const Mesh& mesh, const SpecTree& specs) {

@@ -41,9 +41,17 @@ Result<Tree> apply_sharding_tree(Tree tree, const ShardingTree& shardings, int r
 /// `failed_precondition` (sharding/tree-mismatch) that lists every leaf where it is not so.
 Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& tree);
 
-/// Specs that are to be stored with a tree: those of `shardings`, which must fit it
-/// (validate_sharding_tree), else by the rules; on `mesh`, if there is one, they must fit too.
-/// Null and null: none.
+/// What a caller says of arrays by name; nullopt: no spec, by no rule either.
+using SpecWishes = std::map<KeyPath, std::optional<PartitionSpec>>;
+
+/// Specs to store with arrays, for loads that are told nothing: the `given` ones, for the rest by
+/// the rules (null: none). On `mesh`, if there is one, they must fit. `failed_precondition`
+/// (sharding/tree-mismatch) lists what does not fit and what is given for no array;
+/// `invalid_argument`: rules/no-match and what NamedSharding::make() says.
+Result<SpecTree> wished_specs(const std::map<KeyPath, Shape>& arrays, const SpecWishes& given,
+                              const PartitionRules* rules, const Mesh* mesh);
+/// The same of a tree. `shardings` (null: none) must fit its arrays; those by axes of a mesh are
+/// the given specs.
 Result<SpecTree> wished_specs(const Tree& tree, const ShardingTree* shardings,
                               const PartitionRules* rules, const Mesh* mesh);
 

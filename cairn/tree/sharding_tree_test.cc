@@ -74,6 +74,37 @@ TEST_F(ShardingTrees, AreComparedWithTheTreeLeafByLeaf) {
   }
 }
 
+TEST_F(ShardingTrees, WishesAreGivenOrComeFromTheRules) {
+  const ShardingTree columns{{kernel_path_, on_mesh({{}, {"y"}})}};
+  EXPECT_EQ(must(wished_specs(tree_, nullptr, nullptr, &mesh_)), SpecTree());
+  EXPECT_EQ(must(wished_specs(tree_, &columns, nullptr, nullptr)),
+            (SpecTree{{kernel_path_, PartitionSpec{{}, {"y"}}}}));
+  EXPECT_EQ(must(wished_specs(tree_, &columns, &rules_, &mesh_)),
+            (SpecTree{{kernel_path_, {{}, {"y"}}}, {bias_path_, {}}}));
+  EXPECT_EQ(must(wished_specs(tree_, nullptr, &rules_, &mesh_)),
+            (SpecTree{{kernel_path_, {{"x"}, {"y"}}}, {bias_path_, {}}}));
+  const ShardingTree whole{{kernel_path_, Sharding()}};
+  EXPECT_EQ(must(wished_specs(tree_, &whole, &rules_, nullptr)),
+            (SpecTree{{bias_path_, PartitionSpec()}}));
+}
+
+TEST_F(ShardingTrees, WishesThatDoNotFitAreListed) {
+  const std::map<KeyPath, Shape> arrays{{kernel_path_, {8, 6}}, {bias_path_, {6}}};
+  const SpecWishes given{{KeyPath({"nothing"}), std::nullopt}, {bias_path_, PartitionSpec{{"x"}}}};
+  const auto wrong = wished_specs(arrays, given, &rules_, &mesh_);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().reason(), "sharding/tree-mismatch");
+  for (const char* const part : {"no array for sharding nothing", "leaf layer.bias:"})
+    EXPECT_NE(wrong.error().message().find(part), std::string::npos) << part;
+  const auto narrow = must(PartitionRules::make({{"kernel", PartitionSpec()}}));
+  EXPECT_EQ(wished_specs(arrays, {}, &narrow, nullptr).error().reason(), "rules/no-match");
+  EXPECT_EQ(
+      wished_specs(arrays, {{bias_path_, PartitionSpec{{"z"}}}}, nullptr, &mesh_).error().reason(),
+      "sharding/unknown-axis");
+  const ShardingTree odd{{bias_path_, on_mesh({{"x"}})}};
+  EXPECT_EQ(wished_specs(tree_, &odd, nullptr, nullptr).error().reason(), "sharding/tree-mismatch");
+}
+
 TEST_F(ShardingTrees, ShardAndGather) {
   const auto both =
       must(make_shard_and_gather_fns(mesh_, {{kernel_path_, {{"x"}}}, {bias_path_, {}}}));

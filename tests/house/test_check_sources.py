@@ -92,6 +92,17 @@ def test_refuses_a_third_party_header_in_two_files(check):
     assert found == "cairn/room/y.cc:2: <zstd.h> belongs to cairn/room/x.cc\n"
 
 
+def test_refuses_a_reason_of_both_languages(check):
+    python = "# SPDX-License-Identifier: Apache-2.0\nraise E('x', \"load/no-mesh\")\n"
+    files = {"cairn/room/y.cc": SPDX + 'const char* r = "load/no-mesh";\n',
+             "cairn/python/package/cairn/_errors.py": python,
+             "cairn/python/package/cairn/a/_b.py": python}
+    assert check(files) == ("cairn/python/package/cairn/a/_b.py:2: 'load/no-mesh' is a reason of "
+                            "cairn/room/y.cc: let that raise it\n")
+    files["cairn/room/y.cc"] = SPDX + 'const char* r = "load/other";\n'
+    assert check(files) == ""
+
+
 ALLOWED = {
     "word inside another": "int latest, greatest, contest_size;\n",
     "word in a comment": "// a test, throw, printf(\nint x;\n",

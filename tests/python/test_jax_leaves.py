@@ -227,6 +227,17 @@ def test_arrays_are_reshaped_where_that_is_allowed(tmp_path, kind):
     assert np.asarray(loaded).tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
+def test_arrays_are_reshaped_onto_a_mesh(tmp_path):
+    cairn.save({"w": np.arange(6, dtype=np.float32)}, tmp_path)
+    template = {"w": KINDS["spread"]((2, 3))}
+    rows = NamedSharding(template["w"].sharding.mesh, PartitionSpec("x"))
+    for sharding in (template["w"].sharding, rows):
+        template = {"w": jax.device_put(template["w"], sharding)}
+        loaded = cairn.load(tmp_path, template=template, strict_shapes=False)["w"]
+        assert loaded.sharding == sharding
+        assert np.asarray(loaded).tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
 def test_keys_of_the_template_stay_too(tmp_path):
     cairn.save({"w": np.ones(2)}, tmp_path)
     for key in (jax.random.key(0), jax.eval_shape(lambda: jax.random.key(0))):

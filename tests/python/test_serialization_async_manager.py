@@ -126,8 +126,13 @@ def test_arrays_go_where_they_are_wanted(tmp_path, grid):
     manager = ours.AsyncCheckpointManager()
     with pytest.raises(ValueError, match="'embed'.*'layers.0.bias'"):
         manager.load(path, grid, shardings, prefix="model")
-    with pytest.raises(KeyError, match="embed.*scale"):
+    with pytest.raises(KeyError, match="embed.*scale") as caught:
         manager.load(path, None, shardings, False, prefix="model")
+    assert caught.value.reason == "load/unnamed-leaves"
+    trimmed, _ = manager.load(path, grid, prefix="model",
+                              partition_rules=(("kernel|bias|embed", PartitionSpec("a", "b")),))
+    assert trimmed["layers"]["0"]["bias"].sharding.spec == PartitionSpec("a")
+    assert trimmed["scale"].sharding.is_fully_replicated
     tree, _ = manager.load(path, None, shardings, prefix="model")
     assert tree["layers"]["0"]["kernel"].sharding == shardings["layers.0.kernel"]
     assert isinstance(tree["embed"], np.ndarray)

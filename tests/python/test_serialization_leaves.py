@@ -272,3 +272,8 @@ def test_one_array_is_a_tree(tmp_path, line):
         saver.tree_serialize_leaves(path, jnp.arange(3), prefix="p")
         same(*(module.tree_deserialize_leaves(path, line, prefix="p")
                for module in (ours, reference)))
+    split = NamedSharding(line, PartitionSpec("a"))
+    ours.tree_serialize_leaves(path, jnp.arange(8), prefix="p")
+    for given in (split, {"p": split}):
+        loaded = ours.tree_deserialize_leaves(path, line, prefix="p", shardings=given)
+        assert loaded["p"].sharding == split

@@ -11,6 +11,7 @@
 
 #include "cairn/coord/channel.h"
 #include "cairn/coord/meeting.h"
+#include "cairn/coord/refusals.h"
 #include "cairn/coord/wire.h"
 
 namespace cairn::coord {
@@ -53,9 +54,7 @@ Result<void> check_thread() {
   CAIRN_TRY(check(MPI_Query_thread(&level), "tell its thread level"));
   CAIRN_TRY(check(MPI_Is_thread_main(&is_main), "tell its main thread"));
   if (level >= MPI_THREAD_SERIALIZED || is_main != 0) return {};
-  return Error(Code::kFailedPrecondition, "coord/mpi-thread",
-               "MPI was initialised for one thread, and this is another; call from that one, or "
-               "ask MPI_Init_thread() for MPI_THREAD_SERIALIZED");
+  return wrong_mpi_thread();
 }
 
 struct Transfer {

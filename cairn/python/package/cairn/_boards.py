@@ -10,13 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 from cairn import _core
-from cairn._errors import error_of
-
-
-def _rank_taken(rank: int) -> Exception:
-    return error_of("failed_precondition", "coord/rank-taken", "",
-                    f"rank {rank} has been here before: two processes have this rank, or one was "
-                    "started anew; start all of them anew")
 
 
 class JaxBoard:
@@ -34,7 +27,7 @@ class JaxBoard:
         except RuntimeError as error:
             if "ALREADY_EXISTS" not in str(error):
                 raise
-            raise _rank_taken(rank) from None
+            _core.refuse_rank(rank)
         return _core.Coordinator.on_board(self, rank, count)
 
     def put(self, key: str, value: bytes) -> None:
@@ -63,7 +56,7 @@ class TorchBoard:
 
     def open(self, rank: int, count: int) -> _core.Coordinator:
         if self._store.add(f"{self._root}/here/{rank}", 1) > 1:
-            raise _rank_taken(rank)
+            _core.refuse_rank(rank)
         return _core.Coordinator.on_board(self, rank, count)
 
     def put(self, key: str, value: bytes) -> None:
@@ -121,10 +114,7 @@ class MpiBoard:
 
     def _move(self) -> None:
         if self._main_only and not self._mpi.Is_thread_main():
-            raise error_of("failed_precondition", "coord/mpi-thread", "",
-                           "MPI was initialised for one thread, and this is another; save and load "
-                           "in that one, or say mpi4py.rc.thread_level = 'serialized' before the "
-                           "import of mpi4py.MPI")
+            _core.refuse_mpi_thread()
         if not self._ready:
             if not self._copying.Test():
                 return

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the compiled part of the package offers to the Python part.
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypedDict
+from typing import Any, NoReturn, Protocol, TypedDict
 
 from typing_extensions import Unpack
 
@@ -20,7 +20,11 @@ def key_text(parts: Sequence[str], /) -> str: ...
 def list_run(base: str) -> list[tuple[Any, ...]]: ...
 def find_latest_checkpoint(base: str) -> str | None: ...
 
-def matching_rules(patterns: Sequence[str], keys: Sequence[str]) -> list[int]: ...
+def matching_rules(rules: Sequence[tuple[str, int]],
+                   leaves: Sequence[tuple[str, Sequence[int] | None]], *, min_size: int,
+                   strict: bool) -> list[tuple[int, int] | None]:
+    """Rules are patterns with the number of entries of their specs; of each leaf, the number of the
+    rule and of the entries that count."""
 def group_keys_by_shard_size(sizes: Sequence[tuple[str, int]], max_bytes: int, /
                              ) -> list[list[int]]: ...
 def optimize_shard_layout(sizes: Sequence[tuple[str, int]], max_bytes: int, /
@@ -30,6 +34,18 @@ def array_nbytes(dtype: str, shape: Sequence[int], *, packed: bool) -> int | Non
 def estimate_available_memory() -> int: ...
 def read_file(path: str, limit: int) -> bytes: ...
 def wait_for_saves(path: str) -> None: ...
+
+def step_directory(step: int) -> str: ...
+def check_depth(levels: int) -> None: ...
+def check_distinct(names: Sequence[str]) -> None: ...
+def check_prefix_to_save(prefix: str, /) -> None: ...
+def check_prefix_to_load(prefix: str, /) -> None: ...
+
+# They raise what their names say: the reason of an error has one home.
+def refuse_leaves(sentence: str) -> NoReturn: ...
+def refuse_mpi_thread() -> NoReturn: ...
+def refuse_other_ranks(sentence: str, /) -> NoReturn: ...
+def refuse_rank(rank: int, /) -> NoReturn: ...
 
 class _Board(Protocol):
     any_thread: bool
@@ -54,11 +70,20 @@ class Mesh:
 
 class Sharding:
     def __init__(self) -> None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    @property
+    def spec(self) -> list[list[str]] | None:
+        """None: not by axes of a mesh."""
     @staticmethod
     def on_mesh(mesh: Mesh, spec: Sequence[Sequence[str]], /) -> Sharding: ...
     @staticmethod
     def of_boxes(shape: Sequence[int], boxes: Sequence[tuple[Sequence[int], Sequence[int]]],
                  devices: Sequence[tuple[int, int]], /) -> Sharding: ...
+
+def wished_specs(arrays: Sequence[tuple[Sequence[str], Sequence[int]]], *,
+                 given: Sequence[tuple[Sequence[str], Sequence[Sequence[str]] | None]],
+                 rules: Sequence[tuple[str, Sequence[Sequence[str]]]] | None,
+                 mesh: Mesh | None) -> list[tuple[list[str], list[list[str]]]]: ...
 
 class SaveHandle:
     """A save on its way. Dropping it cancels nothing."""
@@ -88,10 +113,14 @@ class Opened:
     def prefixes(self) -> list[tuple[str, list[tuple[Any, ...]], list[tuple[Any, ...]]]]: ...
     def specs(self, prefix: int) -> list[str | None]: ...
     def about(self, prefix: str | None) -> tuple[int | None, str, str, int, str, str]: ...
+    def find(self, key: str) -> tuple[int, int]:
+        """Numbers of the tree and of the array in it."""
+    def keys_beginning_with(self, beginning: str) -> list[list[str]]: ...
     def read(self, prefix: int, array: int, ranges: Sequence[tuple[int, int]]) -> Any: ...
-    def load(self, prefix: str, keys: Sequence[Sequence[str]],
-             shardings: Sequence[tuple[Sequence[str], Sharding]],
-             place: Callable[..., Any] | None) -> Any: ...
+    def load(self, request: LoadRequest) -> Any: ...
+    def place(self, request: LoadRequest) -> tuple[int, list[tuple[list[str], Sharding]]]:
+        """Which tree is meant, by number, and of each array the parts of the key that rules and
+        callbacks see, and where load() would put it."""
     def verify(self, prefix: str | None, progress: _Progress) -> dict[str, Any]: ...
     def diff(self, other: Opened, prefix: str | None, progress: _Progress) -> dict[str, Any]: ...
 
@@ -119,23 +148,39 @@ class _SaveOptions(TypedDict, total=False):
 def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, waited_for: bool = False,
                **options: Unpack[_SaveOptions]) -> SaveHandle: ...
 
+_Spec = Sequence[Sequence[str]]
+
 class LoadRequest:
-    """What is to be loaded, and where to. `choose` gets the name of the tree, its layout and
-    (parts, dtype, shape, spec or None) of each array; `place` gets parts, dtype, shape and
-    [(position, numpy array)] of each that was read."""
+    """What is to be loaded, and where to.
+
+    `onto` returns the mesh and the rules, each or None; `choose` gets (parts, key, shape) of each
+    array and returns what the caller says of it; `shardings` says it by key. `as_saved`: on a mesh,
+    the template and how arrays lay when they were saved count. `replicate`: which of those that
+    nothing is said about go to every device of a mesh, "one-axis" (on such a mesh), "unsharded" or
+    "all"; others are refused.
+    `mesh_for_safetensors`: False: of such files only what the caller names goes to the mesh.
+    `mismatch_allowed`: False: an array that `choose` says nothing of is refused.
+    `place` gets parts, dtype, shape, [(position, numpy array)] and the sharding of each array that
+    was read."""
 
     def __init__(self, *, prefix: str | None = None, keys: Sequence[Sequence[str]] = (),
                  dtype: Any = None, like: Any = None, strict_shapes: bool = True,
                  like_dtypes: bool = False, validate: bool = False,
+                 onto: Callable[[], tuple[Mesh | None, Sequence[tuple[str, _Spec]] | None]]
+                 | None = None,
+                 choose: Callable[[list[tuple[Any, ...]]],
+                                  Sequence[Sharding | _Spec | None]] | None = None,
                  shardings: Sequence[tuple[Sequence[str], Sharding]] = (),
-                 choose: Callable[[str, str, list[tuple[Any, ...]]],
-                                  Sequence[Sharding | None]] | None = None,
+                 as_saved: bool = True, replicate: str = "one-axis",
+                 mesh_for_safetensors: bool = True, mismatch_allowed: bool = True,
+                 keys_with_prefix: bool = False,
                  place: Callable[..., Any] | None = None, nested: bool = False,
                  chunk_size: int = 0, use_async: bool = True, timeout: float | None = None,
                  progress: _Progress = None, fill: bool = False,
                  keep_values: bool = False, to_unpickle: bool = False,
                  description: bool = False) -> None: ...
 
+# With a template, the list of its leaves stands for the tree.
 def load(path: str, request: LoadRequest) -> tuple[Any, str, str, dict[str, Any]]: ...
 
 class AsyncManager:
@@ -163,9 +208,9 @@ class RunCheckpointer:
                 **options: Unpack[_SaveOptions]) -> SaveHandle | None: ...
     def save(self, tree: Any, destination: str, *, in_run: bool, is_temporary: bool, prefix: str,
              structured: bool, metrics: str, **options: Unpack[_SaveOptions]) -> SaveHandle: ...
-    def load_checkpoint_if_any(self, request: LoadRequest, *, path: str, discover_latest: bool,
-                               structured: bool, fallback: bool
-                               ) -> tuple[Any, str, str, dict[str, Any]] | None: ...
+    def load_checkpoint(self, request: LoadRequest, *, path: str, discover_latest: bool,
+                        structured: bool, fallback: bool, required: bool
+                        ) -> tuple[Any, str, str, dict[str, Any]] | None: ...
     def load_pytree(self, request: LoadRequest, *, path: str, discover_latest: bool,
                     fallback: bool, load_treedef: bool, discover_raise: bool
                     ) -> tuple[Any, str, str, dict[str, Any]] | None: ...

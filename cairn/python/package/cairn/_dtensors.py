@@ -13,7 +13,6 @@ from typing import Any
 import torch
 
 from cairn import _core, _ranks
-from cairn._errors import error_of
 
 Box = tuple[list[int], list[int]]
 Place = tuple[int, ...]  # in a mesh
@@ -155,6 +154,6 @@ def _dense(shape: Sequence[int]) -> tuple[int, ...]:
 def _check_ranks(mesh: Any) -> None:
     by = _ranks.place().by
     if by != "torch" and mesh.size() > 1:
-        raise error_of("failed_precondition", "python/other-ranks", "",
-                       "a DTensor lies on several processes of PyTorch, and this one saves and "
-                       f"loads by '{by}'; call cairn.coordinate('torch') on every rank")
+        _core.refuse_other_ranks(
+            "a DTensor lies on several processes of PyTorch, and this one saves and loads by "
+            f"'{by}'; call cairn.coordinate('torch') on every rank")

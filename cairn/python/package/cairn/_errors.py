@@ -66,7 +66,7 @@ class NotFoundError(Error, FileNotFoundError):
 
 
 class MissingKeyError(Error, KeyError):
-    """The checkpoint has no such leaf."""
+    """The checkpoint, or what the caller gave for its leaves, has no such key."""
 
 
 class MissingPrefixError(NotFoundError, ValueError):
@@ -120,6 +120,7 @@ class UnsupportedError(Error, NotImplementedError):
 _BY_REASON: dict[str, type[Error]] = {
     "load/key-missing": MissingKeyError,
     "load/missing-array": MissingKeyError,
+    "load/unnamed-leaves": MissingKeyError,
     "load/chunk-missing": MissingDataError,
     "safetensors-index/missing-part": MissingDataError,
     "load/prefix-missing": MissingPrefixError,

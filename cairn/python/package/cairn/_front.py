@@ -134,9 +134,9 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
         prefix: which tree, where there are several.
         dtype: floats are cast to it.
         strict_shapes: a missing leaf, another shape or a type that no cast leads to is an error
-            that lists all of them; otherwise what has as many elements is reshaped, unless it lies
-            on a mesh, or on devices in a job of several processes, types stay as they were saved,
-            and the template's leaf stays where nothing fits, which is logged.
+            that lists all of them. Otherwise an array of as many elements is reshaped (each process
+            reads all of it), types stay as they were saved, and the template's leaf stays where
+            nothing fits, which is logged.
         validate: checks the SHA-256 of arrays that have one, beside the checksums of their blocks,
             which are always checked.
         allow_pickle: unpickles the structure and the values of a tree that the reference system

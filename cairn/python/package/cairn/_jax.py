@@ -120,11 +120,7 @@ def devices_of(sharding: Any) -> Sequence[Any]:
 
 def core_sharding(sharding: Any, shape: tuple[int, ...]) -> _core.Sharding:
     if isinstance(sharding, jax.sharding.NamedSharding):
-        if isinstance(sharding.mesh, jax.sharding.AbstractMesh):
-            raise error_of("invalid_argument", "load/bad-sharding", "",
-                           f"{sharding} is on an abstract mesh, which has no devices: give one on "
-                           "a Mesh")
-        return _on_mesh(sharding, _ranks.place())
+        return _core_named(sharding, _ranks.place())
     devices = devices_of(sharding)
     held = sharding.devices_indices_map(shape)
     boxes = [_box(held[device], shape) for device in devices]
@@ -185,13 +181,24 @@ def is_anywhere(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array) and not leaf.committed
 
 
+def core_mesh(mesh: Any) -> _core.Mesh:
+    return _core_mesh(mesh, _ranks.place())
+
+
+def on_mesh(mesh: Any, spec: Any) -> Any:
+    return jax.sharding.NamedSharding(mesh, spec)
+
+
 @functools.lru_cache(maxsize=256)
-def _on_mesh(sharding: Any, ranks: _ranks.Ranks) -> _core.Sharding:
+def _core_named(sharding: Any, ranks: _ranks.Ranks) -> _core.Sharding:
     return _core.Sharding.on_mesh(_core_mesh(sharding.mesh, ranks), spec_entries(sharding.spec))
 
 
 @functools.lru_cache(maxsize=16)
-def _core_mesh(mesh: jax.sharding.Mesh, ranks: _ranks.Ranks) -> _core.Mesh:
+def _core_mesh(mesh: Any, ranks: _ranks.Ranks) -> _core.Mesh:
+    if isinstance(mesh, jax.sharding.AbstractMesh):
+        raise error_of("invalid_argument", "load/bad-sharding", "",
+                       f"{mesh} is an abstract mesh, which has no devices: give a Mesh")
     return _core.Mesh(list(zip(mesh.axis_names, mesh.devices.shape)),
                       [_device(device, ranks) for device in mesh.devices.flat])
 
@@ -202,15 +209,21 @@ def _device(device: Any, ranks: _ranks.Ranks) -> tuple[int, int]:
         return device.id, device.process_index
     if device.process_index == jax.process_index():
         return device.id, ranks.rank
-    raise error_of("failed_precondition", "python/other-ranks", "",
-                   f"an array lies on devices of several processes of JAX, and this one saves and "
-                   f"loads by '{ranks.by}'; call cairn.coordinate('jax') on every rank")
+    _core.refuse_other_ranks(
+        "an array lies on devices of several processes of JAX, and this one saves and loads by "
+        f"'{ranks.by}'; call cairn.coordinate('jax') on every rank")
 
 
 def spec_entries(spec: Any) -> list[list[str]]:
     """Axes of each dimension."""
     return [[] if entry is None else [entry] if isinstance(entry, str) else list(entry)
             for entry in spec]
+
+
+def spec_of(entries: Sequence[Sequence[str]]) -> Any:
+    """The other way round."""
+    make_spec: Any = jax.sharding.PartitionSpec  # JAX has no types for it
+    return make_spec(*(axes[0] if len(axes) == 1 else tuple(axes) or None for axes in entries))
 
 
 def _box(index: tuple[slice, ...], shape: tuple[int, ...]) -> tuple[list[int], list[int]]:

@@ -7,6 +7,7 @@ import copy
 import dataclasses
 import re
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -206,21 +207,26 @@ def _with_fields(thing: Any, children: Children) -> Any:
     return thing
 
 
-def like(template: Any, loaded: Any) -> Any:
+def like(template: Any, leaves: Iterable[Any]) -> Any:
     """What was loaded, in the template's own containers; its own leaves for those that are KEPT."""
+    return _like(template, iter(leaves))
+
+
+def _like(template: Any, leaves: Iterator[Any]) -> Any:
+    if template is None:
+        return None
+    inside = None if isinstance(template, np.ndarray) else children_of(template)
+    if inside is not None and not is_prng_key(template):
+        return with_children(template, inside, [_like(child, leaves) for _, child in inside])
+    loaded = next(leaves)
     if loaded is KEPT:
         return template
-    inside = children_of(template)
-    if inside is None or isinstance(template, np.ndarray):
-        if getattr(template, "weak_type", False):
-            from cairn import _jax
-            return _jax.weak_like(template, loaded)
-        return loaded
-    found = _in_order(inside, loaded)
-    if is_prng_key(template) and found[0][1] is KEPT:
-        return template
-    values = [like(child, value) for (_, child), (_, value) in zip(inside, found, strict=True)]
-    return with_children(template, inside, values)
+    if inside is not None:
+        return with_children(template, inside, [loaded])
+    if getattr(template, "weak_type", False):
+        from cairn import _jax
+        return _jax.weak_like(template, loaded)
+    return loaded
 
 
 def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
@@ -250,11 +256,6 @@ def with_children(container: Any, inside: Children, values: list[Any]) -> Any:
         return changed
     return _with_fields(copy.copy(container), [(key, value) for (key, _), value
                                                in zip(inside, values, strict=True)])
-
-
-def _in_order(inside: Children, loaded: Any) -> Children:
-    found = {str(key): (key, value) for key, value in children_of(loaded) or []}
-    return [found[str(key)] for key, _ in inside]
 
 
 def _in_jax_order(flat: list[Any], inside: Children, values: list[Any]) -> list[Any]:

@@ -15,7 +15,6 @@ import numpy as np
 from cairn import _core
 from cairn._arguments import checked
 from cairn._dtypes import numpy_dtype
-from cairn._errors import error_of
 from cairn._paths import PathLike, path_text
 
 
@@ -232,18 +231,8 @@ class Checkpoint:
         found = self._by_key.get(text, [])
         if len(found) == 1:
             return found[0]
-        if found:
-            raise error_of("invalid_argument", "load/prefix-ambiguous", "",
-                           f"'{text}' is in several trees: put one of "
-                           f"{', '.join(leaf.prefix for leaf in found)} in front")
-        raise error_of("not_found", "load/key-missing", "", f"there is no array '{text}'"
-                       + self._instead(text))
-
-    def _instead(self, text: str) -> str:
-        if text in self.values:
-            return f"; it is a value: values['{text}']"
-        inside = [key for key in self._by_key if key.startswith(f"{text}.")]
-        return f"; it is a subtree, see tree: '{inside[0]}' is there" if inside else ""
+        place = self._opened.find(text)
+        return next(leaf for leaf in self.leaves if leaf._place == place)
 
     def __contains__(self, key: str | tuple[str | int, ...]) -> bool:
         return _text_of(key) in self._by_key

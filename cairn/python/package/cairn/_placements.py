@@ -13,9 +13,8 @@ from cairn._log import logger
 from cairn._nodes import children_of
 
 Parts = tuple[str, ...]
-_MOST_LEVELS = 200  # as the library has it
 
-Outline = tuple[Any, ...]  # parts, dtype, shape, how it lay on a mesh
+Outline = tuple[Any, ...]  # parts, key, shape
 
 
 class Placements:
@@ -41,7 +40,7 @@ class Placements:
                         self._anywhere.add(parts)
 
     @property
-    def choose(self) -> Callable[[str, str, list[Outline]], list[_core.Sharding | None]] | None:
+    def choose(self) -> Callable[[list[Outline]], list[_core.Sharding | None]] | None:
         """As _core.LoadRequest has it."""
         return None if self._sharding is None else self._choose
 
@@ -51,17 +50,16 @@ class Placements:
         needed = self._sharding is not None or self._wanted or self._tensors
         return self._place if needed else None
 
-    def _choose(self, name: str, layout: str,
-                outlines: list[Outline]) -> list[_core.Sharding | None]:
+    def _choose(self, outlines: list[Outline]) -> list[_core.Sharding | None]:
         from cairn import _jax
         given = _given(self._sharding, {tuple(parts) for parts, *_ in outlines})
         self._wanted.update(given)
         self._anywhere.difference_update(given)
         return [_jax.core_sharding(given[tuple(parts)], shape) if tuple(parts) in given else None
-                for parts, _, shape, _ in outlines]
+                for parts, _, shape in outlines]
 
     def _place(self, parts: list[str], dtype: str, shape: tuple[int, ...],
-               shards: list[tuple[int, Any]]) -> Any:
+               shards: list[tuple[int, Any]], sharding: _core.Sharding) -> Any:
         tensor = self._tensors.get(tuple(parts))
         if tensor is not None:
             from cairn import _torch
@@ -102,7 +100,7 @@ def filled(out: Any) -> Callable[..., Any]:
     leaves = {parts: leaf for parts, leaf in leaves_of(out) if hasattr(leaf, "dtype")}
 
     def place(parts: list[str], dtype: str, shape: tuple[int, ...],
-              shards: list[tuple[int, Any]]) -> Any:
+              shards: list[tuple[int, Any]], sharding: _core.Sharding) -> Any:
         return leaves.get(tuple(parts), shards[0][1])
 
     return place
@@ -137,10 +135,7 @@ def _given(sharding: Any, arrays: set[Parts]) -> dict[Parts, Any]:
 def leaves_of(tree: Any, above: Parts = (),
               is_leaf: Callable[[Any], bool] = lambda thing: False) -> Iterator[tuple[Parts, Any]]:
     """Leaves with the parts of their key paths, as the library names them."""
-    if len(above) > _MOST_LEVELS:
-        raise error_of("invalid_argument", "tree/too-deep", "",
-                       f"more than {_MOST_LEVELS} containers inside each other; does one contain "
-                       "itself?")
+    _core.check_depth(len(above))
     children = None if is_leaf(tree) else children_of(tree)
     if children is None:
         yield above, tree

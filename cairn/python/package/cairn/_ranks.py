@@ -132,7 +132,7 @@ def chosen() -> _core.Coordinator | None:
         found = _look()
         _choice = _Choice(found, _open(found), lasting=False)
     elif not _choice.lasting and not _look().same(_choice.found):
-        raise error_of("failed_precondition", "python/other-ranks", "", _changed(_choice, _look()))
+        _core.refuse_other_ranks(_changed(_choice, _look()))
     return _choice.coordinator
 
 

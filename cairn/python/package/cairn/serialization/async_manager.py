@@ -28,7 +28,7 @@ from cairn.serialization._metadata import CheckpointMetadata, described, json_te
 from cairn.serialization._moves import create_cpu_mesh, on_this_host, to_host
 from cairn.serialization._targets import Callback, Target, with_kept
 from cairn.serialization._tracker import SaveTracker, say_unfinished
-from cairn.serialization._wishes import Rules, is_anywhere
+from cairn.serialization._wishes import Rules
 from cairn.serialization.base_manager import CheckpointManager
 from cairn.serialization.fsspec_utils import exists, local_path, path_text
 from cairn.serialization.serialization import _is_none as _is_none
@@ -47,7 +47,7 @@ __all__ = ["GLOBAL_CHECKPOINT_TIMEOUT", "AsyncCheckpointManager", "CheckpointMan
            "match_partition_rules", "tree_deserialize_leaves", "tree_serialize_leaves",
            "unflatten_dict"]
 
-Prefix = str  # see check_prefix()
+Prefix = str  # see text_of_prefix()
 _INDEX = "tensorstore_index.json"
 
 
@@ -229,7 +229,7 @@ class AsyncCheckpointManager:
             write_index: `tensorstore_index.json`, by which other programs find the arrays.
             Others: as save_tree().
         """
-        check_prefix(prefix)
+        _core.check_prefix_to_save(text_of_prefix(prefix))
         wanted = dtype_named(dtype)
 
         def make() -> tuple[Any, str, str]:
@@ -294,7 +294,8 @@ class AsyncCheckpointManager:
                         in_jax=True)
         is_changed = shardings is not None or callback is not None
         target.cast = dtype if is_changed else None
-        return self._load(where, target, validate, keys=_keys_with(where, prefix_filter),
+        keys = _core.Opened(where).keys_beginning_with(prefix_filter) if prefix_filter else []
+        return self._load(where, target, validate, keys=keys,
                           dtype=None if is_changed else dtype_named(dtype),
                           progress=progress_sink(progress, "loading"))
 
@@ -321,11 +322,10 @@ class AsyncCheckpointManager:
             allow_pickle: see cairn.load().
             Others: as load().
         """
-        check_prefix(prefix)
+        _core.check_prefix_to_load(text_of_prefix(prefix))
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
-                        prefix=prefix, structured=True, everywhere=True, template=template,
+                        prefix=prefix, structured=True, replicate="all", template=template,
                         strict_shapes=strict_shapes)
-        take_template_shardings(target)
         where = _found(path)
         tree, _, extras, report = _core.load(where, target.request(
             dtype=dtype_named(dtype), validate=self._validates(validate),
@@ -404,26 +404,9 @@ class _Saves(SaveTracker):
         super().check_for_errors()
 
 
-def check_prefix(prefix: Any) -> None:
-    if not prefix or not isinstance(prefix, str):
-        raise error_of("invalid_argument", "save/no-prefix", "",
-                       "A non-empty string prefix is required")
-
-
-def take_template_shardings(target: Target) -> None:
-    """Without a mesh, arrays go where the template's are."""
-    if target.mesh is None and target.shardings is None and target.template is not None:
-        above = target.prefix if target.structured else None
-        target.shardings = template_shardings(target.template, above or "")
-
-
-def template_shardings(template: Any, prefix: str) -> dict[str, Any] | None:
-    from cairn._placements import leaves_of
-    above = f"{prefix}." if prefix else ""
-    found = {above + _core.key_text(parts) if parts else prefix: leaf.sharding
-             for parts, leaf in leaves_of(template)
-             if getattr(leaf, "sharding", None) is not None and not is_anywhere(leaf)}
-    return found or None
+def text_of_prefix(prefix: Any) -> str:
+    """Empty for what is no text: the library refuses it."""
+    return prefix if isinstance(prefix, str) else ""
 
 
 def _found(path: Any) -> str:
@@ -434,17 +417,6 @@ def _found(path: Any) -> str:
         return where
     index = index_filename(derive_base_prefix_from_path(where))
     return index if os.path.exists(index) else where
-
-
-def _keys_with(where: str, beginning: str | None) -> list[list[str]]:
-    if not beginning:
-        return []
-    keys = [parts for _, leaves, _ in _core.Opened(where).prefixes()
-            for parts, key, _, _, _ in leaves if key.startswith(beginning)]
-    if not keys:
-        raise error_of("not_found", "load/key-missing", "",
-                       f"no array in {where} has a key that begins with '{beginning}'")
-    return keys
 
 
 def _gathered(tree: Any, gather_fns: Mapping[Any, Any] | bool | None) -> Any:

@@ -10,7 +10,6 @@ import json
 import os
 import sys
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -229,16 +228,12 @@ def _flat(tree: Any) -> dict[str, Any]:
     found = list(by_text(tree).items()) if isinstance(tree, Mapping) and is_flatten(tree) else \
         [(_name_of(parts), leaf) for parts, leaf in leaves_of(tree)]
     leaves = {key: leaf for key, leaf in found if leaf is not None}
-    counts = Counter(key for key, leaf in found if leaf is not None)
-    if twice := [key for key, count in counts.items() if count > 1]:
-        raise error_of("invalid_argument", "keypath/collision", "",
-                       f"several leaves have one name in the file: {', '.join(twice)}")
+    _core.check_distinct([key for key, leaf in found if leaf is not None])
     wrong = [key or "the tree itself" for key, leaf in leaves.items() if not key
              or not (hasattr(leaf, "__array__") or isinstance(leaf, (int, float, complex)))]
     if wrong:
-        raise error_of("invalid_argument", "python/unsupported-leaf", "",
-                       "safetensors holds named arrays and numbers alone, not "
-                       f"{', '.join(wrong)}")
+        _core.refuse_leaves("safetensors holds only named arrays and numbers, not "
+                            f"{', '.join(wrong)}")
     return {key: leaf if hasattr(leaf, "dtype") else np.asarray(leaf)
             for key, leaf in leaves.items()}
 

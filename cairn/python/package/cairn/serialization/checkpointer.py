@@ -29,8 +29,7 @@ from cairn.serialization._wishes import Rules, wished_specs
 from cairn.serialization.async_manager import (
     AsyncCheckpointManager,
     Prefix,
-    check_prefix,
-    take_template_shardings,
+    text_of_prefix,
 )
 from cairn.serialization.base_manager import replace_file
 from cairn.serialization.fsspec_utils import (
@@ -277,8 +276,6 @@ class Checkpointer:
             dtype: floats are cast to it.
             extras, metrics, progress: as on_step().
         """
-        if structured and not prefix:
-            raise ValueError("prefix is required when structured=True")
         about = dict(extras or {})
         if structured:
             about["step"] = step
@@ -302,19 +299,17 @@ class Checkpointer:
             temporary: the next save replaces it.
             Others: as save_checkpoint().
         """
-        check_prefix(prefix)
         about = dict(extras or {})
         if step is None:
             path = self.base_path if destination is None else path_text(destination)
             where = "" if destination is None else local_path(destination)
         else:
             about["step"] = step
-            path = join_path(self.base_path, destination or f"run-{step}")
-            where = self._inside(destination or f"run-{step}")
-        self._save(tree, where, in_run=step is not None, step=step,
-                   is_temporary=temporary, prefix=prefix, structured=True, dtype=dtype,
-                   extras=about, metrics=metrics, write_index=write_index, mesh=mesh,
-                   progress=progress)
+            path = join_path(self.base_path, destination or _core.step_directory(step))
+            where = self._inside(destination or _core.step_directory(step))
+        self._save(tree, where, in_run=step is not None, step=step, is_temporary=temporary,
+                   prefix=text_of_prefix(prefix), structured=True, dtype=dtype, extras=about,
+                   metrics=metrics, write_index=write_index, mesh=mesh, progress=progress)
         return path
 
     @checked
@@ -343,14 +338,12 @@ class Checkpointer:
         Raises:
             FileNotFoundError: there is none.
         """
-        found = self.load_checkpoint_if_any(
-            mesh, path=path, discover_latest=discover_latest, shardings=shardings,
+        found = self._load(
+            mesh, path, required=True, discover_latest=discover_latest, shardings=shardings,
             partition_rules=partition_rules, dtype=dtype, prefix=prefix, structured=structured,
             template=template, strict_shapes=strict_shapes, fallback=fallback,
             allow_pickle=allow_pickle, progress=progress)
-        if found is None:
-            raise error_of("not_found", "run/no-checkpoint", "",
-                           f"No checkpoint found under {path or self.base_path}")
+        assert found is not None
         return found
 
     @checked
@@ -363,19 +356,27 @@ class Checkpointer:
                                progress: Progress = None) -> tuple[Any, MetadataDict] | None:
         """load_checkpoint() for a program that may be at its first start: None if the run has no
         checkpoint yet. Damaged ones are an error."""
-        if structured and not prefix:
-            raise ValueError("prefix is required when structured=True")
+        return self._load(
+            mesh, path, required=False, discover_latest=discover_latest, shardings=shardings,
+            partition_rules=partition_rules, dtype=dtype, prefix=prefix, structured=structured,
+            template=template, strict_shapes=strict_shapes, fallback=fallback,
+            allow_pickle=allow_pickle, progress=progress)
+
+    def _load(self, mesh: Any, path: Any, *, required: bool, discover_latest: bool, shardings: Any,
+              partition_rules: Rules | None, dtype: Any, prefix: str | None, structured: bool,
+              template: Any, strict_shapes: bool, fallback: bool, allow_pickle: bool,
+              progress: Progress) -> tuple[Any, MetadataDict] | None:
+        is_shaped = structured or template is not None
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, prefix=prefix,
-                        structured=structured, everywhere=structured or template is not None,
-                        as_saved=True, template=template, strict_shapes=strict_shapes,
-                        in_jax=mesh is not None)
-        take_template_shardings(target)
-        loaded = self._run.load_checkpoint_if_any(
+                        structured=structured, as_saved=True,
+                        replicate="all" if is_shaped else "unsharded", template=template,
+                        strict_shapes=strict_shapes, in_jax=mesh is not None)
+        loaded = self._run.load_checkpoint(
             self._request(target, dtype, nested=not structured and template is None,
                           description=not structured, allow_pickle=allow_pickle,
                           progress=progress_sink(progress, "loading")),
             path=_root(path), discover_latest=discover_latest, structured=structured,
-            fallback=fallback)
+            fallback=fallback, required=required)
         if loaded is None:
             return None
         tree, metadata, extras, report = loaded
@@ -403,12 +404,11 @@ class Checkpointer:
                 shardings and callback. Otherwise nested dicts, and keys without it.
             Others: as load_checkpoint(), and load_pytree() of AsyncCheckpointManager.
         """
-        check_prefix(prefix)
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
-                        prefix=prefix, structured=load_treedef, everywhere=load_treedef,
-                        as_saved=True, template=template if load_treedef else None,
+                        prefix=text_of_prefix(prefix), structured=load_treedef, as_saved=True,
+                        replicate="all" if load_treedef else "unsharded",
+                        template=template if load_treedef else None,
                         strict_shapes=strict_shapes, in_jax=mesh is not None)
-        take_template_shardings(target)
         loaded = self._run.load_pytree(
             self._request(target, dtype, nested=not load_treedef, description=not load_treedef,
                           allow_pickle=allow_pickle,
@@ -441,8 +441,7 @@ class Checkpointer:
               **options: Any) -> _core.SaveHandle:
         def make() -> tuple[Any, ...]:
             arrays = {} if shardings is None and rules is None else \
-                {_core.key_text(parts): leaf for parts, leaf in leaves_of(tree)
-                 if hasattr(leaf, "shape")}
+                {parts: leaf for parts, leaf in leaves_of(tree) if hasattr(leaf, "shape")}
             return (tree, wished_specs(arrays, mesh, shardings, rules), json_text(extras),
                     json_text(metrics))
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cairn import _core
 from cairn._arguments import checked
-from cairn._errors import error_of
 from cairn._nodes import children_of, reference_part, with_children
 from cairn.serialization import fsspec_utils
 from cairn.serialization._dicts import put
-from cairn.serialization._wishes import Rules, Wishes, core_sharding, made_array
+from cairn.serialization._targets import Target
+from cairn.serialization._wishes import Rules
 from cairn.serialization.fsspec_utils import local_path
 from cairn.serialization.sharding_utils import everywhere, match_partition_rules
 
@@ -170,77 +170,35 @@ def tree_deserialize_leaves(checkpoint_dir: Any, mesh: Any, manager: Any = None,
             returns is put into the tree.
         chunk_size: so many arrays are read at a time; the next when these have been handed on.
     """
-    tree = _SavedTree(local_path(checkpoint_dir), prefix)
-    wishes = Wishes(list(tree.parts), mesh, shardings, partition_rules)
+    opened = _core.Opened(local_path(checkpoint_dir))
+    target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
+                    prefix=prefix, mesh_for_safetensors=True)
+    number, placed = opened.place(target.request())
+    name, leaves, values = opened.prefixes()[number]
     result: dict[str, Any] = {}
-    for parts, value in tree.values:
-        put(result, parts, value)
-    for key, array in tree.arrays(wishes, chunk_size or len(tree.parts)):
-        function = wishes.function(key)
-        array = array if function is None else function(array)
-        array = array if callback is None else callback(array, key)
-        put(result, tree.shown[key], array)
+    for parts, _, value in values:
+        if parts:
+            put(result, parts, value)
+    homes = {tuple(leaf[0]): home for leaf, home in zip(leaves, placed, strict=True)}
+    paths, count = list(homes), chunk_size or len(homes)
+    for begin in range(0, len(paths), max(count, 1)):
+        read = _read(opened, name, paths[begin:begin + count], homes, target)
+        for path, array in read.items():
+            put(result, homes[path][0] or [name], array)
     return result
 
 
-class _SavedTree:
-    """One tree of a checkpoint, with the keys under which it is shown."""
-
-    def __init__(self, path: str, prefix: str | None):
-        self._opened = _core.Opened(path)
-        found = {name: (leaves, values) for name, leaves, values in self._opened.prefixes()}
-        self._name = _choose(list(found), prefix)
-        leaves, self._values = found[self._name]
-        # An index without prefixes has them in its paths.
-        hidden = prefix if prefix and prefix != self._name else None
-        self.parts: dict[str, Parts] = {}
-        self.shapes: dict[str, tuple[int, ...]] = {}
-        self.shown: dict[str, Parts] = {}
-        for stored, _, _, shape, _ in leaves:
-            parts = tuple(stored)
-            shown = parts[1:] if hidden and len(parts) > 1 and parts[0] == hidden else parts
-            key = _core.key_text(shown) if shown else self._name
-            self.parts[key], self.shapes[key], self.shown[key] = parts, shape, shown or (key,)
-
-    @property
-    def values(self) -> list[tuple[Parts, Any]]:
-        return [(tuple(parts), value) for parts, _, value in self._values if parts]
-
-    def arrays(self, wishes: Wishes, count: int) -> Iterator[tuple[str, Any]]:
-        keys = list(self.parts)
-        for begin in range(0, len(keys), max(count, 1)):
-            batch = keys[begin:begin + count]
-            read = self._read(batch, wishes)
-            for key in batch:
-                yield key, read.pop(self.parts[key])
-
-    def _read(self, keys: list[str], wishes: Wishes) -> dict[Parts, Any]:
-        by_parts = {self.parts[key]: key for key in keys}
-        read: dict[Parts, Any] = {}
-
-        def place(parts: list[str], dtype: str, shape: tuple[int, ...],
-                  shards: list[tuple[int, Any]]) -> None:
-            key = by_parts[tuple(parts)]
-            read[tuple(parts)] = made_array(wishes.sharding(key), shape, dtype, shards,
-                                            in_jax=wishes.function(key) is not None)
-
-        self._opened.load(self._name, [self.parts[key] for key in keys],
-                          [(self.parts[key], core_sharding(sharding, self.shapes[key]))
-                           for key in keys if (sharding := wishes.sharding(key)) is not None],
-                          place)
-        return read
+Homes = dict[Parts, tuple[list[str], _core.Sharding]]  # as shown, and where it goes
 
 
-def _choose(names: list[str], prefix: str | None) -> str:
-    if prefix and prefix in names:
-        return prefix
-    if names == [""] or (not prefix and "" in names):
-        return ""
-    shown = [name or "(no prefix)" for name in names]
-    if prefix:
-        raise error_of("not_found", "load/prefix-missing", "",
-                       f"Prefix '{prefix}' not found. Available: {shown}")
-    if len(names) == 1:
-        return names[0]
-    raise error_of("invalid_argument", "load/prefix-ambiguous", "",
-                   f"No prefix specified. Available prefixes: {shown}")
+def _read(opened: _core.Opened, name: str, paths: Sequence[Parts], homes: Homes,
+          target: Target) -> dict[Parts, Any]:
+    read: dict[Parts, Any] = {}
+
+    def place(parts: list[str], *array: Any) -> None:
+        read[tuple(parts)] = target.place(parts, *array)
+
+    opened.load(_core.LoadRequest(
+        prefix=name, keys=paths, place=place,
+        shardings=[(path or ((name,) if name else ()), homes[path][1]) for path in paths]))
+    return read

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -34,21 +33,20 @@ def match_partition_rules(rules: Sequence[tuple[str, Any]], tree: Any, min_size:
     """
     import jax
     leaves, structure = jax.tree_util.tree_flatten_with_path(tree)
-    asked = [n for n, (_, leaf) in enumerate(leaves)
-             if not strict or len(getattr(leaf, "shape", ()))]
-    names = ["/".join(str(key_of(key)) for key in leaves[n][0]) for n in asked]
-    matches = _core.matching_rules([pattern for pattern, _ in rules], names)
+    matches = _core.matching_rules(
+        [(pattern, len(spec)) for pattern, spec in rules],
+        [("/".join(str(key_of(key)) for key in path), getattr(leaf, "shape", None))
+         for path, leaf in leaves],
+        min_size=MIN_SHARDING_SIZE if min_size is None else min_size, strict=strict)
     make_spec: Any = jax.sharding.PartitionSpec  # JAX has no types for it
-    specs = [make_spec()] * len(leaves)
-    smallest = MIN_SHARDING_SIZE if min_size is None else min_size
-    for n, match in zip(asked, matches, strict=True):
-        spec, leaf = rules[match][1], leaves[n][1]
-        if not strict:
-            specs[n] = spec
-        elif math.prod(leaf.shape) >= smallest:
-            is_long = len(spec) > len(leaf.shape)
-            specs[n] = make_spec(*tuple(spec)[:len(leaf.shape)]) if is_long else spec
-    return jax.tree_util.tree_unflatten(structure, specs)
+
+    def spec_of(match: tuple[int, int] | None) -> Any:
+        if match is None:
+            return make_spec()
+        spec = rules[match[0]][1]
+        return spec if len(spec) == match[1] else make_spec(*tuple(spec)[:match[1]])
+
+    return jax.tree_util.tree_unflatten(structure, [spec_of(match) for match in matches])
 
 
 def make_shard_and_gather_fns(partition_specs: Any, mesh: Any = None) -> tuple[Any, Any]:

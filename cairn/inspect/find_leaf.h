@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaf that a KEY argument means.
+// The leaf that a text means.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 #include "cairn/layout/checkpoint.h"
 
-namespace cairn::cli {
+namespace cairn {
 
 /// A leaf of an opened checkpoint. Keeps pointers into it.
 struct FoundLeaf {
@@ -23,9 +23,9 @@ struct FoundLeaf {
 };
 
 /// By key path in every prefix that counts, by "<prefix>.<key path>" and by stored name.
-/// `not_found` (load/key-missing); `invalid_argument` (load/key-ambiguous, with all that it could
-/// be; key-path errors).
+/// `not_found` (load/key-missing); `invalid_argument` (load/key-ambiguous, with all leaves that it
+/// could be; key-path errors). Linear in the leaves.
 Result<FoundLeaf> find_leaf(const Checkpoint& checkpoint, const std::string& key,
                             const std::optional<std::string>& prefix);
 
-}  // namespace cairn::cli
+}  // namespace cairn

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/cli/find_leaf.h"
+#include "cairn/inspect/find_leaf.h"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-namespace cairn::cli {
+namespace cairn {
 
 namespace {
 
@@ -18,6 +18,16 @@ void find_in(const OpenedPrefix& prefix, const KeyPath& path, std::vector<FoundL
   for (const auto& [key, value] : prefix.values) {
     if (key == path) found.push_back({&prefix, &key, {}, &value});
   }
+}
+
+std::string hint(const std::vector<const OpenedPrefix*>& prefixes, const KeyPath& path) {
+  for (const OpenedPrefix* prefix : prefixes) {
+    for (const ManifestArray& array : prefix->manifest.arrays) {
+      if (array.path.starts_with(path))
+        return fmt::format("it is a subtree: '{}' is there", array.path.text());
+    }
+  }
+  return "`cairn show` lists all";
 }
 
 }  // namespace
@@ -52,14 +62,14 @@ Result<FoundLeaf> find_leaf(const Checkpoint& checkpoint, const std::string& key
   if (found.size() == 1) return found[0];
   if (found.empty()) {
     if (!whole) return whole.error();
-    return Error(
-        Code::kNotFound, "load/key-missing",
-        fmt::format("there is no leaf '{}' in {}; `cairn show` lists all", key, checkpoint.path));
+    return Error(Code::kNotFound, "load/key-missing",
+                 fmt::format("there is no leaf '{}' in {}; {}", key, checkpoint.path,
+                             hint(prefixes, *whole)));
   }
   std::string both;
   for (const FoundLeaf& leaf : found) both += (both.empty() ? "" : ", ") + leaf.name();
   return Error(Code::kInvalidArgument, "load/key-ambiguous",
-               fmt::format("'{}' could be: {}; say which with --prefix", key, both));
+               fmt::format("'{}' is in several trees: {}; put the prefix in front", key, both));
 }
 
-}  // namespace cairn::cli
+}  // namespace cairn
