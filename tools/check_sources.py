@@ -34,7 +34,7 @@ FORBIDDEN = [
      "the library prints nothing", ("cairn/cli/", "cairn/base/log.cc")),
     (r"\b(sleep|sleep_for|sleep_until|usleep|nanosleep)\s*\(",
      "nobody sleeps but the clock", ("cairn/base/clock.cc",)),
-    (r"\bstd::j?thread\b(?!::hardware_concurrency)",
+    (r"\bstd::j?thread\b(?!::(hardware_concurrency|id)\b)",
      "threads are made by the room async alone", ("cairn/async/",)),
     (r"\bstd::async\b|\.detach\s*\(|\bthread_local\b", "not one of our concurrency primitives", ()),
     (r"\bstd::(recursive_|shared_|timed_)?mutex\b|\bstd::condition_variable\b",

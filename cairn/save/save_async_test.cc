@@ -256,7 +256,7 @@ TEST_P(AsyncSaves, KeepTheirErrorAndShowNothing) {
 TEST_P(AsyncSaves, CannotBeWaitedForInTheirOwnCallback) {
   std::promise<SaveHandle> made;
   std::string waited;
-  AsyncSaveOptions calling = options();
+  SaveOptions calling = options();
   calling.committed = [&](const SaveReport&) -> Result<void> {
     waited = testing::reason(made.get_future().get().wait());
     return {};
