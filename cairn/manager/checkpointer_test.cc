@@ -316,6 +316,19 @@ TEST_F(Run, FallsBackToAnOlderOneOnlyIfToldSo) {
   EXPECT_EQ(logged("checkpointer/fallback").size(), 1U);
 }
 
+TEST_F(Run, RemembersWhatItsLoadsFoundDamaged) {
+  auto run = make({.step_policies = {{.every = 1}}});
+  for (std::int64_t step = 1; step <= 3; ++step) must(run->on_step(step, tree_of(step)));
+  must(run->wait_until_finished());
+  damage("run-2/w/0.0");
+  damage("run-3/w/0.0");
+  EXPECT_EQ(run->load_checkpoint().error().code(), Code::kCorrupt);
+  const auto at_2 = run->load_checkpoint({.path = base_ + "/run-2", .discover_latest = false});
+  EXPECT_EQ(at_2.error().code(), Code::kCorrupt);
+  must(apply_retention(base_, {.rules = {.keep_last_n = 1}}, *make_runtime()));
+  EXPECT_TRUE(run->load_checkpoint({.path = base_ + "/run-1", .discover_latest = false}));
+}
+
 TEST_F(Run, TellsAFirstStartFromALoss) {
   auto run = make({.step_policies = {{.every = 1}}});
   EXPECT_FALSE(must(run->load_checkpoint_if_any())) << "not even a directory";

@@ -52,8 +52,10 @@ Result<std::optional<Loaded>> RunLoader::load(const LoadCheckpointOptions& optio
                                               bool with_prefix) {
   const std::string& root = root_of(options);
   if (!options.discover_latest) {
-    CAIRN_TRY_ASSIGN(auto loaded, load_one(root, options.load, with_prefix));
-    return std::optional(std::move(loaded));
+    auto loaded = load_one(root, options.load, with_prefix);
+    if (loaded) return std::optional(*std::move(loaded));
+    if (leads_into_run(base_, root)) remember(root, loaded.error());
+    return std::move(loaded).error();
   }
   std::vector<std::string> passed_over;
   std::optional<std::string> before;
@@ -73,14 +75,11 @@ Result<std::optional<Loaded>> RunLoader::load(const LoadCheckpointOptions& optio
       path = std::move(now);
       continue;
     }
+    remember(path, loaded.error());
     if (!options.fallback || loaded.error().code() != Code::kCorrupt)
       return std::move(loaded).error();
     passed_over.push_back(fmt::format("{} was passed over: {}", path, loaded.error().to_string()));
     runtime_.log(LogLevel::kWarning, "checkpointer/fallback", passed_over.back());
-    if (runtime_.rank() == 0) {
-      note_damage(path, loaded.error().to_string(), runtime_)
-          .ignore_error("who may only read resumes all the same");
-    }
     before = path;
     CAIRN_TRY_ASSIGN(path, latest(root, before));
   }
@@ -150,6 +149,13 @@ std::optional<std::string> RunLoader::mark_in_place(const std::string& path) con
 void RunLoader::note_place(const std::string& path, const Mark& mark) {
   if (mark.step && mark.lineage && leads_into_run(base_, path))
     branch_.loaded(*mark.step, *mark.lineage);
+}
+
+// What a load has found damaged counts as nothing in the rules of the run.
+void RunLoader::remember(const std::string& path, const Error& error) const {
+  if (error.code() != Code::kCorrupt || runtime_.rank() != 0) return;
+  note_damage(path, error.to_string(), runtime_)
+      .ignore_error("who may only read hears of it all the same");
 }
 
 Result<Loaded> RunLoader::load_one(const std::string& path, const LoadOptions& options,

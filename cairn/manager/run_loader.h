@@ -46,6 +46,7 @@ class RunLoader {
   Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
   std::optional<std::string> mark_in_place(const std::string& path) const;
   void note_place(const std::string& path, const Mark& mark);
+  void remember(const std::string& path, const Error& error) const;
   Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
 
   const LocalPath base_;
