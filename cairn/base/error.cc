@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace cairn {
 
 struct Error::State {
@@ -57,9 +59,25 @@ std::string Error::to_string() const {
   return state_->where.empty() ? state_->message : state_->where + ": " + state_->message;
 }
 
+namespace {
+
+/// Names from outside may be very long: of such a place both ends are kept.
+std::string shortened(std::string_view place) {
+  constexpr std::size_t kLongest = 8 * 1024;
+  if (place.size() <= kLongest) return std::string(place);
+  const auto inside_character = [&](std::size_t at) { return (place[at] & 0xC0) == 0x80; };
+  std::size_t front = kLongest / 2;
+  std::size_t back = place.size() - kLongest / 2;
+  while (front > 0 && inside_character(front)) --front;
+  while (back + 1 < place.size() && inside_character(back)) ++back;
+  return fmt::format("{}...{}", place.substr(0, front), place.substr(back));
+}
+
+}  // namespace
+
 Error Error::in(std::string_view place) && {
   State next = *state_;
-  next.where = next.where.empty() ? std::string(place) : std::string(place) + ": " + next.where;
+  next.where = next.where.empty() ? shortened(place) : shortened(place) + ": " + next.where;
   state_ = std::make_shared<const State>(std::move(next));
   return std::move(*this);
 }

@@ -49,7 +49,8 @@ class [[nodiscard]] Error {
   /// "<where>: <message>", the text for a person.
   std::string to_string() const;
 
-  /// Puts `place` in front of where(). Each layer that knows something new does it once.
+  /// Puts `place` in front of where(), without its middle if it is very long. Each layer that knows
+  /// something new does it once.
   Error in(std::string_view place) &&;
 
  private:

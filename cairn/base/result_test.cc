@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "cairn/base/utf8.h"
+
 namespace cairn {
 namespace {
 
@@ -71,6 +73,17 @@ TEST(Error, PutsTheOuterPlaceFirst) {
   EXPECT_EQ(error.message(), "5 bytes missing");
   EXPECT_EQ(error.to_string(), "leaf w: chunk 0.1: 5 bytes missing");
   EXPECT_EQ(Error(Code::kCorrupt, "zarr/short", "short").to_string(), "short");
+}
+
+TEST(Error, ShortensAVeryLongPlace) {
+  std::string name;
+  while (name.size() < 1'000'000) name += "\xe4\xb8\xad";
+  const std::string where =
+      Error(Code::kCorrupt, "a/b", "damaged").in("leaf " + name + ": file").where();
+  EXPECT_LT(where.size(), 10'000U);
+  EXPECT_TRUE(where.starts_with("leaf \xe4\xb8\xad"));
+  EXPECT_TRUE(where.ends_with("\xe4\xb8\xad: file"));
+  EXPECT_TRUE(is_utf8(where));
 }
 
 TEST(Error, ContextDoesNotReachEarlierCopies) {
