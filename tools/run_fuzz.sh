@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# tools/run_fuzz.sh [RUNS [TARGET...]]: runs the fuzz targets, first their seeds, then RUNS inputs.
+# tools/run_fuzz.sh [RUNS [TARGET...]]: runs the fuzz targets, first their seeds, then RUNS inputs
+# (a tenth of them for whole checkpoints).
 # What crashes one lies in build/fuzz/crashes afterwards; it becomes a seed and a unit test.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +17,11 @@ run_one() {
   local options=(-rss_limit_mb=2048 -malloc_limit_mb=512 -timeout=20 -max_len=4096
     -artifact_prefix="build/fuzz/crashes/$name-" -print_final_stats=1 -verbosity=1)
   [ ! -f "fuzz/$name.dict" ] || options+=(-dict="fuzz/$name.dict")
+  # It opens, verifies and loads whole checkpoints, some of them large.
+  if [ "$name" = checkpoint ]; then
+    runs=$((runs / 10))
+    options+=(-timeout=120)
+  fi
   mkdir -p "$grown"
   local fuzzer=(build/fuzz/fuzzers/"${name}_fuzz" "${options[@]}")
   if "${fuzzer[@]}" -runs=0 "$seeds" >"$log" 2>&1 &&
