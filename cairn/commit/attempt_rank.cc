@@ -63,7 +63,7 @@ void AttemptRank::enter(std::string_view phase) {
 }
 
 Result<void> AttemptRank::report(std::string_view stage, const RankReport& report) {
-  const auto done = [&]() -> Result<void> {
+  auto done = [&]() -> Result<void> {
     CAIRN_TRY_ASSIGN(const std::string text, dump_rank_report(report));
     return board_->post(report.failure ? kFailedStage : stage, report.rank, text);
   }();
@@ -201,6 +201,7 @@ AttemptRank::Sighting AttemptRank::sighting_of(int rank) const {
 std::vector<std::pair<int, AttemptRank::Sighting>> AttemptRank::look_at(
     const std::set<int>& ranks) const {
   std::vector<std::pair<int, Sighting>> seen;
+  seen.reserve(ranks.size());
   for (const int rank : ranks) seen.emplace_back(rank, sighting_of(rank));
   return seen;
 }

@@ -118,6 +118,7 @@ Result<void> check_length(std::string_view name, std::size_t bytes, std::size_t 
 
 std::vector<RecordPrefix> records_of(const CommitRequest& request) {
   std::vector<RecordPrefix> records;
+  records.reserve(request.prefixes.size());
   for (const CommitPrefix& prefix : request.prefixes) records.push_back(prefix.record);
   return records;
 }

@@ -27,7 +27,7 @@ class FileRankBoard final : public RankBoard {
         name_(std::string(kAttemptPrefix) + place_.attempt) {}
 
   Result<void> open() {
-    const auto opened = [&]() -> Result<void> {
+    auto opened = [&]() -> Result<void> {
       CAIRN_TRY_ASSIGN(phase_, PhaseFile::open(dest_, name_, place_.rank, clock_));
       const storage::LocalStoreOptions ours{.private_directory = true};
       CAIRN_TRY_ASSIGN(data_,

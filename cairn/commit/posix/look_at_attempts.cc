@@ -76,6 +76,7 @@ Result<std::vector<SeenAttempt>> look_at_attempts(storage::FileSystem& fs, const
   CAIRN_TRY_ASSIGN(const Directory dest, Directory::open(fs, path, false));
   CAIRN_TRY_ASSIGN(const auto found, find_attempts(dest));
   std::vector<SeenAttempt> attempts;
+  attempts.reserve(found.size());
   for (const FoundAttempt& attempt : found) {
     attempts.push_back({attempt.view, look_at_ranks(dest, attempt.directory, attempt.file.ranks),
                         read_abandonment(dest, attempt)});
