@@ -2,14 +2,14 @@
 // `AttemptRank`: one rank's place in an attempt of several. The ranks meet on the storage and
 // nowhere else (rank_board.h):
 //
-//   phase    what the rank is doing; it is known to live as long as its process does
-//   report   of a stage: what it wrote; its error is the stage "failed"; of rank 0's stages the
-//            others may wait for one
+//   phase    what the rank is doing; it also shows whether the rank's process lives
+//   report   what the rank wrote in one stage; an error is reported as the stage "failed". Ranks
+//            may wait for a report of rank 0
 //   pieces   data that one rank leaves for another
-//   outcome  the decision of rank 0, or anybody's abandonment; whoever is first
+//   outcome  rank 0's commit, or the abandonment by any rank; the first one counts
 //
-// Only rank 0 reads reports; the others look for the outcome. Polling backs off, the more the more
-// ranks there are.
+// Only rank 0 reads reports; the others look for the outcome. Polling backs off; the longest pause
+// grows with the number of ranks.
 #pragma once
 
 #include <cstdint>

@@ -59,8 +59,8 @@ class Attempt {
   /// (commit/prefix-changed) if somebody else committed one of the prefixes since the attempt
   /// began, `already_exists` (commit/foreign-entry), `invalid_argument` (commit/file-too-large,
   /// prefix/nested); the error that another rank abandoned it with. An error before the decision
-  /// leaves everything as it was; one after it is not an error: whoever opens the destination for
-  /// writing next does the rest.
+  /// leaves everything as it was. After the decision the save has happened: the next writer
+  /// finishes what is left to do.
   virtual Result<void> commit(const CommitRequest& request) = 0;
 };
 

@@ -16,7 +16,6 @@
 
 #include "cairn/base/uri.h"
 #include "cairn/commit/attempt_rank.h"
-#include "cairn/commit/attempt_view.h"
 #include "cairn/commit/commit.h"
 #include "cairn/commit/seen_attempts.h"
 #include "cairn/commit/snapshot.h"
@@ -37,25 +36,23 @@ class Destination {
   /// Removes what make() made, if nothing was saved there. REQUIRES: no attempt of ours is open.
   virtual void unmake() = 0;
   /// Finishes what others decided and left, then begins an attempt; makes the place if it is
-  /// missing. `invalid_argument` (prefix/nested), `already_exists` (commit/foreign-entry), and what
-  /// the storage adds.
+  /// missing. `invalid_argument` (prefix/nested), and what the storage adds: a file system finds
+  /// commit/foreign-entry here, others when they commit.
   virtual Result<std::unique_ptr<Attempt>> begin(const AttemptOptions& options) = 0;
   /// This rank's place in an attempt that rank 0 began with several ranks; it enters the phase
   /// "begin". `cancelled` (ranks/gone) if the attempt is not there.
   virtual Result<std::unique_ptr<AttemptRank>> join(const RankPlace& place) = 0;
   /// What AttemptRank::abandon() does, for rank 0 when it could not join.
   virtual Result<void> abandon(const RankPlace& place, const Error& error) = 0;
-  /// Finishes decided attempts, and removes those of dead writers.
-  virtual Result<RecoveryReport> recover() = 0;
 
-  // Readers; they take no lock.
+  // Readers. They wait for no save.
 
   /// `not_found` if the place is not there; `corrupt` for a damaged record.
   virtual Result<Snapshot> snapshot() = 0;
   /// The attempts on their way, and what their ranks do. `not_found` as snapshot().
   virtual Result<std::vector<SeenAttempt>> look() = 0;
-  /// The objects below `directory`, a name that Snapshot::locate() gave: as they are now, whatever
-  /// becomes visible there later.
+  /// The objects below `directory`, a name that Snapshot::locate() gave, as they are now. After a
+  /// later save they may be missing, but are never those of that save.
   virtual Result<std::shared_ptr<storage::Store>> open_below(const std::string& directory) = 0;
 };
 

@@ -11,6 +11,7 @@
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/load/load.h"
 #include "cairn/save/save.h"
+#include "cairn/storage/open.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/rank_threads.h"
@@ -161,6 +162,19 @@ TEST_P(Destinations, RefusesPrefixesInsideOneAnother) {
   EXPECT_EQ(reason(open()->begin({.prefixes = {"a", "a.b"}})), "prefix/nested");
 }
 
+TEST_P(Destinations, WhatIsNoCheckpointIsNotReplaced) {
+  must(open()->make());
+  const auto store = must(storage::open_store(must(parse_uri(path_)), {}));
+  must(store->put("model/mine", as_bytes("mine")));
+  const auto saved = [&]() -> Result<void> {
+    CAIRN_TRY_ASSIGN(const auto attempt, open()->begin({.prefixes = {"model"}}));
+    write(*attempt, "model", "m");
+    return commit(*attempt, {prefix_of("model", "m")});
+  }();
+  EXPECT_EQ(reason(saved), "commit/foreign-entry");
+  EXPECT_EQ(as_text(must(storage::read_all(*store, "model/mine", kMiB)).bytes()), "mine");
+}
+
 TEST_P(Destinations, ARefusedCommitChangesNothing) {
   save("model", "old");
   const Snapshot before = must(open()->snapshot());
@@ -195,6 +209,11 @@ TEST_P(Destinations, WhatWasOpenedStaysThoughItIsReplaced) {
   std::string text(3, ' ');
   must(reader->read_at(0, {reinterpret_cast<std::byte*>(text.data()), text.size()}));
   EXPECT_EQ(text, "old");
+  // A file system may have deleted it by now.
+  const auto again = storage::read_all(*store, "file", kMiB);
+  if (again) {
+    EXPECT_EQ(as_text(again->bytes()), "old");
+  }
 }
 
 TEST_P(Destinations, SaysWhatASaveDoes) {

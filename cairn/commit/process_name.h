@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names: of this process, for others to read, and new ones that nobody else makes.
+// The name of this process, and new unique ids.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,8 @@ class RankBoard {
   virtual Result<void> abandon(const Error& error) = 0;
   /// Makes sure that an outcome which was seen lasts.
   virtual Result<void> make_outcome_durable() = 0;
-  /// Removes data of the attempt. REQUIRES: nobody can commit it any more.
+  /// Deletes the data of the attempt to free space. REQUIRES: the attempt cannot be committed any
+  /// more.
   virtual void make_room() = 0;
   /// The error for an attempt that went away undecided.
   virtual Error gone() const = 0;

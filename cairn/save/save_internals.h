@@ -42,14 +42,13 @@ struct SaveInternals {
   // A manager's, for save_async().
   /// Nothing is written before this save has ended, well or badly; null: nothing to wait for.
   std::shared_ptr<const SaveHandle> after = {};
-  /// The caller waits for the handle at once and hears an error there: it is not logged.
+  /// The caller waits on the handle at once and gets the error there: it is not logged.
   bool waited_for = false;
 
   // save_async()'s.
   PhaseSink phase = {};
-  /// With several chunks, a digest of each, taken as it is written, instead of one that takes a
-  /// pass over memory which may change after it: nobody waits for a hash. Bare files have no room
-  /// for it.
+  /// Hash arrays that may change chunk by chunk as they are written, so that the call does not wait
+  /// for hashes. Bare files have no room for such digests and are hashed first.
   bool hash_chunks = false;
 };
 

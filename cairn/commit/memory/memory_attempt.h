@@ -23,8 +23,7 @@ namespace cairn {
 /// A directory of keys: what saves of it share. Threading: safe.
 struct MemoryPlace;
 
-/// One attempt, shared by whoever takes part in it; the last of them removes its data. Threading:
-/// safe.
+/// One attempt, shared by its writer and ranks. Its data is removed with it. Threading: safe.
 struct MemoryAttempt {
   MemoryAttempt(std::shared_ptr<MemoryPlace> where, AttemptView seen, PrefixVersions before,
                 int count);

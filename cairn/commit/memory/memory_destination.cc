@@ -168,7 +168,6 @@ class MemoryDestination final : public Destination {
   // Keys need no directory.
   Result<void> make() override { return {}; }
   void unmake() override {}
-  Result<RecoveryReport> recover() override { return RecoveryReport(); }
 
   Result<std::unique_ptr<Attempt>> begin(const AttemptOptions& options) override {
     CAIRN_TRY(check_prefixes(options.prefixes));

@@ -39,8 +39,8 @@ Result<std::unique_ptr<Attempt>> begin_attempt(storage::FileSystem& fs, Clock& c
                                                const LocalPath& dest,
                                                const AttemptOptions& options);
 
-/// Finishes decided attempts, removes those of dead writers and what abandoned ones left. For
-/// whoever opens a directory for writing; begin_attempt() does the first part by itself.
+/// Finishes decided attempts, and removes those of dead writers and what abandoned ones left.
+/// begin_attempt() does this by itself.
 Result<RecoveryReport> recover(storage::FileSystem& fs, Clock& clock, const LocalPath& dest);
 
 }  // namespace cairn

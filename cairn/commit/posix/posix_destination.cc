@@ -42,8 +42,6 @@ class PosixDestination final : public Destination {
     return abandon_unjoined(fs_, clock_, path_, place, error);
   }
 
-  Result<RecoveryReport> recover() override { return cairn::recover(fs_, clock_, path_); }
-
   Result<Snapshot> snapshot() override { return take_snapshot(fs_, path_); }
 
   Result<std::vector<SeenAttempt>> look() override { return look_at_attempts(fs_, path_); }
