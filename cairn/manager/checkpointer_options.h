@@ -68,7 +68,7 @@ struct SaveCheckpointOptions {
   bool is_temporary = false;
   std::string prefix = {};
   bool structured = false;  ///< needs a prefix
-  /// Stored with arrays that lie on no mesh, for loads that are told nothing: they become
+  /// Stored with arrays that lie on no mesh, as the default of later loads: they become
   /// SaveOptions::mesh and wishes, by wished_specs().
   std::optional<Mesh> mesh = {};
   const ShardingTree* shardings = nullptr;

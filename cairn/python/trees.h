@@ -33,7 +33,7 @@ std::vector<std::pair<std::string, std::string>> structures_of(
 /// cairn._rebuild, and `notes` gets a sentence for each class that could not be made.
 nb::object from_tree(const Tree& tree, const nb::object& place, std::vector<std::string>& notes);
 /// The leaves of a tree that came of to_template() or to_filled(), in the order of the template;
-/// cairn._nodes.KEPT for an array of which `rank` ought to hold a part, and nothing was read.
+/// cairn._nodes.KEPT for an array that `rank` should hold a part of, but none was read.
 nb::list leaves_from_tree(const Tree& tree, const nb::object& place, int rank);
 nb::object from_value(const Value& value);
 

@@ -44,7 +44,7 @@ Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& t
 /// What a caller says of arrays by name; nullopt: no spec, by no rule either.
 using SpecWishes = std::map<KeyPath, std::optional<PartitionSpec>>;
 
-/// Specs to store with arrays, for loads that are told nothing: the `given` ones, for the rest by
+/// Specs to store with arrays, as the default of later loads: the `given` ones, for the rest by
 /// the rules (null: none). On `mesh`, if there is one, they must fit. `failed_precondition`
 /// (sharding/tree-mismatch) lists what does not fit and what is given for no array;
 /// `invalid_argument`: rules/no-match and what NamedSharding::make() says.

@@ -117,7 +117,7 @@ class Target:
 
     def _home(self, leaf: Any, wish: Any, shape: tuple[int, ...], decided: _core.Sharding) -> Any:
         """The library's decision as a sharding of JAX: the caller's own where it is one, or the
-        template's; None for an array that nobody puts anywhere."""
+        template's; None if nothing places the array."""
         if wish is None and "jax" not in sys.modules:
             return None
         from cairn import _jax
