@@ -85,7 +85,7 @@ Json to_json(const GcArgs& args, const Collected& done) {
   for (const Verdict& verdict : done.verdicts) {
     const RunEntry& run = verdict.entry.run;
     checkpoints.emplace_back(Json::Object{{"name", run.name},
-                                          {"path", run.path.text()},
+                                          {"path", run.path},
                                           {"step", or_null(run.step)},
                                           {"bytes", verdict.entry.bytes},
                                           {"keep", verdict.keep},

@@ -8,7 +8,7 @@
 #include "cairn/cli/commands.h"
 #include "cairn/cli/exit_codes.h"
 #include "cairn/cli/terminal.h"
-#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/open.h"
 #include "cairn/run/run_status.h"
 #include "cairn/run/save_request.h"
 
@@ -20,10 +20,11 @@ constexpr std::chrono::milliseconds kBetweenLooks{200};
 
 /// By which two saves into one path are told apart.
 std::string save_of(const RunEntry& entry, Runtime& runtime) {
-  const auto snapshot = take_snapshot(runtime.file_system(), entry.path);
+  const auto place = open_destination(entry.path, runtime);
+  const auto snapshot = place ? (*place)->snapshot() : place.error();
   if (snapshot && snapshot->record && !snapshot->record->committed.empty())
     return snapshot->record->committed.back();
-  return entry.path.text() + " " + entry.timestamp;
+  return entry.path + " " + entry.timestamp;
 }
 
 /// Saves that answer no request made now: committed, or on their way with what was there before.
@@ -102,12 +103,12 @@ int request_save_command(const RequestSaveArgs& args, const Terminal& terminal, 
   const auto saved = wait_for_answer(args, *earlier, runtime);
   if (!saved) return terminal.fail(saved.error());
   if (terminal.json()) {
-    answer.set("checkpoint", saved->path.text());
+    answer.set("checkpoint", saved->path);
     answer.set("step", saved->step ? Json(*saved->step) : Json());
     answer.set("time", saved->timestamp);
     terminal.document(answer);
   } else {
-    terminal.line(fmt::format("{} is saved{}", saved->path.text(),
+    terminal.line(fmt::format("{} is saved{}", saved->path,
                               saved->step ? fmt::format(", step {}", *saved->step) : ""));
   }
   return kGood;

@@ -59,7 +59,7 @@ Json to_json(const SeenOwner& owner) {
 }
 
 Json to_json(const RunEntry& entry) {
-  return Json::Object{{"path", entry.path.text()},
+  return Json::Object{{"path", entry.path},
                       {"step", or_null(entry.step)},
                       {"time", entry.timestamp},
                       {"is_temporary", entry.is_temporary}};

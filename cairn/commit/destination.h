@@ -10,7 +10,10 @@
 //    checkpoint; after it, the next writer finishes what is left to do.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,9 @@ namespace cairn {
 class Destination {
  public:
   virtual ~Destination() = default;
+
+  /// As users write it: a path, or a URL.
+  virtual const std::string& path() const = 0;
 
   // Writers.
 
@@ -54,6 +60,41 @@ class Destination {
   /// The objects below `directory`, a name that Snapshot::locate() gave, as they are now. After a
   /// later save they may be missing, but are never those of that save.
   virtual Result<std::shared_ptr<storage::Store>> open_below(const std::string& directory) = 0;
+
+  // What lies in it, looked at without a lock. Names are relative; "" is the destination.
+
+  struct Child {
+    enum class Kind : std::uint8_t { kFile, kDirectory, kLink };
+    std::string name;  ///< in the directory that was listed
+    Kind kind = Kind::kFile;
+  };
+
+  /// Hidden names too. Links are not followed. `not_found`.
+  virtual Result<std::vector<Child>> list(const std::string& directory) = 0;
+  /// Of a file, or of a link itself. `not_found`.
+  virtual Result<storage::ObjectInfo> stat(const std::string& name) = 0;
+  /// A small file; nothing if it is not there. `corrupt` (checkpoint/file-too-large) above `limit`.
+  virtual Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) = 0;
+  /// Differs from what it was if a name came or went, or a file was replaced, directly in
+  /// `directory`. What was written into a file need not show.
+  virtual Result<std::string> version_of(const std::string& directory) = 0;
+
+  // Small files beside the checkpoint: durable, and whole or not at all.
+
+  /// Whatever was there before, and whoever commits meanwhile. `not_found` if the destination is
+  /// not there.
+  virtual Result<void> write(const std::string& name, const std::string& text) = 0;
+  /// Fine if it is not there.
+  virtual Result<void> remove(const std::string& name) = 0;
+  /// What a file shall hold when the destination is as `now` and it holds `before` (nothing: it is
+  /// not there). As before: nothing is written. Nothing: the file goes. Pure: a storage may ask
+  /// again.
+  using Change = std::function<Result<std::optional<std::string>>(
+      const Snapshot& now, const std::optional<std::string>& before)>;
+  /// Changes a file while nobody commits; what others decided is finished before. Before a mark
+  /// changes, what dead writers left goes: they did not know the new one, and would make it look
+  /// torn.
+  virtual Result<void> update(const std::string& name, const Change& change) = 0;
 };
 
 }  // namespace cairn

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/manager/callback_save.h"
 
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cairn/base/sha256.h"
 #include "cairn/base/uri.h"
-#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/open.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/manifest/names.h"
 #include "cairn/runtime/in_flight.h"
@@ -17,32 +16,24 @@ namespace cairn {
 
 namespace {
 
-/// What goes away meanwhile is not there.
-template <typename T>
-Result<std::optional<T>> if_there(Result<T> found) {
-  if (found) return std::optional(*std::move(found));
-  if (found.error().code() == Code::kNotFound) return std::optional<T>();
-  return found.error();
-}
-
-/// How many there are.
-Result<std::uint64_t> add_files_of(const Directory& directory, const std::string& below,
-                                   Sha256& seen) {
+/// How many there are. What goes away meanwhile is not there.
+Result<std::uint64_t> add_files_of(Destination& place, const std::string& below, Sha256& seen) {
   std::uint64_t files = 0;
-  CAIRN_TRY_ASSIGN(const auto entries, if_there(directory.list(below.empty() ? "." : below)));
-  if (!entries) return files;
-  for (const storage::DirEntry& entry : *entries) {
-    if (below.empty() && entry.name.starts_with(kAttemptPrefix)) continue;
-    const std::string name = join_path(below, entry.name);
-    CAIRN_TRY_ASSIGN(const auto info, if_there(directory.stat(name)));
-    if (!info) continue;
-    if (info->kind == storage::FileKind::kDirectory) {
-      CAIRN_TRY_ASSIGN(const std::uint64_t inside, add_files_of(directory, name, seen));
+  const auto children = place.list(below);
+  if (!children && children.error().code() == Code::kNotFound) return files;
+  if (!children) return children.error();
+  for (const Destination::Child& child : *children) {
+    if (below.empty() && child.name.starts_with(kAttemptPrefix)) continue;
+    const std::string name = join_path(below, child.name);
+    if (child.kind == Destination::Child::Kind::kDirectory) {
+      CAIRN_TRY_ASSIGN(const std::uint64_t inside, add_files_of(place, name, seen));
       files += inside;
       continue;
     }
-    seen.update(
-        as_bytes(fmt::format("{} {} {} {}\n", name, info->inode, info->size, info->modified_ns)));
+    const auto info = place.stat(name);
+    if (!info && info.error().code() == Code::kNotFound) continue;
+    if (!info) return info.error();
+    seen.update(as_bytes(fmt::format("{} {}\n", name, info->generation)));
     ++files;
   }
   return files;
@@ -52,12 +43,9 @@ Result<std::uint64_t> add_files_of(const Directory& directory, const std::string
 /// our locks and attempts count for nothing. Empty if there is no file. Looks at every file, and
 /// opens none.
 Result<std::string> state_of_files(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
-  CAIRN_TRY_ASSIGN(const auto directory,
-                   if_there(Directory::open(runtime.file_system(), local, false)));
-  if (!directory) return std::string();
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
   Sha256 seen;
-  CAIRN_TRY_ASSIGN(const std::uint64_t files, add_files_of(*directory, "", seen));
+  CAIRN_TRY_ASSIGN(const std::uint64_t files, add_files_of(*place, "", seen));
   return files == 0 ? std::string() : seen.hex();
 }
 

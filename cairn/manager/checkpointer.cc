@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cairn/base/uri.h"
+#include "cairn/commit/open.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/manager/callback_save.h"
 #include "cairn/manager/metrics.h"
@@ -45,7 +46,7 @@ Json mark_members(const Json& extras, const Json& metrics) {
 
 class RunCheckpointer final : public Checkpointer {
  public:
-  RunCheckpointer(CheckpointerOptions options, LocalPath base, SavePolicy policy)
+  RunCheckpointer(CheckpointerOptions options, std::string base, SavePolicy policy)
       : options_(std::move(options)),
         base_(std::move(base)),
         manager_(options_.manager),
@@ -69,7 +70,7 @@ class RunCheckpointer final : public Checkpointer {
                   .mesh = options.mesh,
                   .callbacks = options.true_callbacks};
     saving.save.step = step;
-    const std::string path = base_.below(step_directory(step));
+    const std::string path = join_path(base_, step_directory(step));
     CAIRN_TRY_ASSIGN(auto handle, begin(path, step, [&]() -> Result<SaveHandle> {
                        if (!trees) return have_saved(path, saving);
                        CAIRN_TRY_ASSIGN(const auto named, trees());
@@ -171,7 +172,7 @@ class RunCheckpointer final : public Checkpointer {
     const auto taken = [&]() -> Result<std::string> {
       if (runtime_.rank() > 0) return std::string();
       const std::string& wanted = options_.run_id.empty() ? loader_.run_id() : options_.run_id;
-      CAIRN_TRY_ASSIGN(owner_, RunOwner::take(base_, {wanted, options_.take_over}, runtime_));
+      CAIRN_TRY_ASSIGN(owner_, take_run(base_, {wanted, options_.take_over}, runtime_));
       return owner_->run_id();
     }();
     CAIRN_TRY_ASSIGN(run_id_, coord::hear_rank_0(manager_->ranks(), taken, "own the run"));
@@ -185,7 +186,7 @@ class RunCheckpointer final : public Checkpointer {
     Mark mark = make_mark(step.value_or(-1), saving.is_temporary, runtime_.clock().wall());
     mark.extra = mark_members(saving.save.extras, saving.metrics);
     if (owner_ && step && is_of_run(base_, path))
-      mark.lineage = branch_.next(*step, path.substr(base_.text().size() + 1), *owner_);
+      mark.lineage = branch_.next(*step, path.substr(base_.size() + 1), *owner_);
     return mark;
   }
 
@@ -282,7 +283,7 @@ class RunCheckpointer final : public Checkpointer {
   }
 
   const CheckpointerOptions options_;
-  const LocalPath base_;
+  const std::string base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
   StepDecider decider_;
@@ -299,7 +300,8 @@ class RunCheckpointer final : public Checkpointer {
 
 Result<std::unique_ptr<Checkpointer>> Checkpointer::make(CheckpointerOptions options,
                                                          std::shared_ptr<Runtime> runtime) {
-  CAIRN_TRY_ASSIGN(LocalPath base, LocalPath::parse(options.base_path));
+  CAIRN_TRY_ASSIGN(const auto run, open_run(options.base_path, *runtime));
+  std::string base = run->path();
   CAIRN_TRY(check_rules(options.retention));
   if (!(options.agreement_share > 0)) {
     return Error(Code::kInvalidArgument, "checkpointer/agreement-share",

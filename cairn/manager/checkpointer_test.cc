@@ -506,7 +506,7 @@ TEST(CheckpointerOptions, APlaceElsewhereIsNoDirectoryHere) {
                              testing::reason(promote("s3://bucket/ckpts", runtime)),
                              testing::reason(pin("s3://bucket/ckpts", "", runtime)),
                              testing::reason(request_save("s3://bucket/ckpts", "", runtime)),
-                             testing::reason(RunOwner::take("s3://bucket/ckpts", {}, runtime))})
+                             testing::reason(take_run("s3://bucket/ckpts", {}, runtime))})
     EXPECT_EQ(reason, "uri/not-local");
 }
 

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "cairn/base/utf8.h"
-#include "cairn/commit/posix/directory.h"
 #include "cairn/commit/process_name.h"
 
 namespace cairn {

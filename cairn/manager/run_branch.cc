@@ -86,7 +86,7 @@ Lineage RunBranch::branch_off(std::int64_t step, const std::string& name, RunOwn
         fmt::format("{} goes on at step {}, behind {}: from now on those are an abandoned branch. "
                     "They stay until they are saved again, or a rule or you remove them, and are "
                     "not resumed from unless you load one of them by its path",
-                    base_.text(), step, format_names(left)));
+                    base_, step, format_names(left)));
   }
   return mine;
 }

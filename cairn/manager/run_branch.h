@@ -18,7 +18,7 @@ namespace cairn {
 class RunBranch {
  public:
   /// `runtime` must outlive it.
-  RunBranch(LocalPath base, Runtime& runtime) : base_(std::move(base)), runtime_(runtime) {}
+  RunBranch(std::string base, Runtime& runtime) : base_(std::move(base)), runtime_(runtime) {}
 
   /// This job has loaded a checkpoint of the run.
   void loaded(std::int64_t step, const Lineage& lineage);
@@ -36,7 +36,7 @@ class RunBranch {
   const Known* last_known_until(std::int64_t step) const;
   Lineage branch_off(std::int64_t step, const std::string& name, RunOwner& owner) const;
 
-  const LocalPath base_;
+  const std::string base_;
   Runtime& runtime_;
   std::optional<Known> saved_;  // last, by this job
   std::vector<Known> loaded_;   // since then

@@ -72,10 +72,10 @@ void RunCleaner::apply_rules(const Saved& saved) {
   if (!verdicts) return warn(verdicts.error().to_string());
   for (const Verdict& verdict : *verdicts) {
     if (std::string_view(verdict.rule) == "not-removed")
-      warn(fmt::format("{}: {}", verdict.entry.run.path.text(), verdict.reason));
+      warn(fmt::format("{}: {}", verdict.entry.run.path, verdict.reason));
     if (verdict.keep) continue;
     runtime_->log(LogLevel::kInfo, "checkpointer/removed",
-                  fmt::format("{}: {}", verdict.entry.run.path.text(), verdict.reason));
+                  fmt::format("{}: {}", verdict.entry.run.path, verdict.reason));
   }
 }
 

@@ -41,7 +41,7 @@ Result<std::string> describe_bad_one(const std::string& root, Runtime& runtime) 
     return entries.error().code() == Code::kNotFound ? Result<std::string>("") : entries.error();
   for (const RunEntry& entry : *entries) {
     if (entry.marked && !entry.torn && (entry.ours || entry.step))
-      return fmt::format("{}: {}", entry.path.text(), find_problem(entry, runtime));
+      return fmt::format("{}: {}", entry.path, find_problem(entry, runtime));
   }
   return "";
 }

@@ -16,7 +16,7 @@ namespace cairn {
 /// rank makes the same calls; rank 0 looks for all. Threading: confined.
 class RunLoader {
  public:
-  RunLoader(LocalPath base, std::shared_ptr<AsyncCheckpointManager> manager, RunBranch& branch)
+  RunLoader(std::string base, std::shared_ptr<AsyncCheckpointManager> manager, RunBranch& branch)
       : base_(std::move(base)),
         manager_(std::move(manager)),
         runtime_(*manager_->runtime()),
@@ -40,7 +40,7 @@ class RunLoader {
 
  private:
   const std::string& root_of(const LoadCheckpointOptions& options) const {
-    return options.path.empty() ? base_.text() : options.path;
+    return options.path.empty() ? base_ : options.path;
   }
   Result<std::optional<Loaded>> find_pytree(const LoadCheckpointOptions& options);
   Result<std::string> latest(const std::string& root, const std::optional<std::string>& before);
@@ -49,7 +49,7 @@ class RunLoader {
   void remember(const std::string& path, const Error& error) const;
   Result<Loaded> load_one(const std::string& path, const LoadOptions& options, bool with_prefix);
 
-  const LocalPath base_;
+  const std::string base_;
   const std::shared_ptr<AsyncCheckpointManager> manager_;
   Runtime& runtime_;
   RunBranch& branch_;

@@ -22,8 +22,17 @@ std::filesystem::path real_path(const std::string& path) {
   return plain.has_filename() ? plain : plain.parent_path();
 }
 
+bool is_url(const std::string& path) {
+  const auto uri = parse_uri(path);
+  return uri && uri->scheme != "file";
+}
+
 /// Its name in the directory `base`, however both are written; nothing: it leads elsewhere.
 std::optional<std::string> name_below(const std::string& base, const std::string& path) {
+  if (is_url(base) || is_url(path)) {
+    if (!is_of_run(base, path)) return std::nullopt;
+    return path.substr(base.size() + 1);
+  }
   const auto name = real_path(path).lexically_relative(real_path(base));
   if (name.empty() || name == "." || *name.begin() == "..") return std::nullopt;
   return name.string();
@@ -32,6 +41,7 @@ std::optional<std::string> name_below(const std::string& base, const std::string
 }  // namespace
 
 Result<std::string> place_of(const std::string& base, const std::string& destination) {
+  if (is_url(destination)) return destination;
   if (destination.starts_with('/')) {
     const auto name = name_below(base, destination);
     if (name) return base + "/" + *name;

@@ -173,7 +173,7 @@ nb::list run_entries(const std::string& base) {
   nb::list entries;
   for (const RunEntry& entry :
        apart([base, where = own_runtime()] { return list_run(base, *where); })) {
-    entries.append(nb::make_tuple(entry.path.text(), entry.name, entry.step, entry.timestamp,
+    entries.append(nb::make_tuple(entry.path, entry.name, entry.step, entry.timestamp,
                                   entry.is_temporary, entry.torn, entry.pinned, entry.abandoned,
                                   entry.problem));
   }

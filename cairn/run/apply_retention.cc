@@ -3,30 +3,16 @@
 
 #include <utility>
 
-#include "cairn/commit/posix/directory.h"
+#include <fmt/format.h>
+
+#include "cairn/commit/open.h"
 #include "cairn/layout/open_checkpoint.h"
-#include "cairn/run/locked_checkpoint.h"
+#include "cairn/run/bytes_below.h"
 #include "cairn/run/removal.h"
 
 namespace cairn {
 
 namespace {
-
-Result<std::uint64_t> walked_bytes(const Directory& directory, const std::string& name) {
-  CAIRN_TRY_ASSIGN(const auto entries, directory.list(name));
-  std::uint64_t bytes = 0;
-  for (const storage::DirEntry& entry : entries) {
-    const std::string below = name + "/" + entry.name;
-    if (entry.kind == storage::FileKind::kDirectory) {
-      CAIRN_TRY_ASSIGN(const std::uint64_t inside, walked_bytes(directory, below));
-      bytes += inside;
-    } else if (entry.kind == storage::FileKind::kFile) {
-      CAIRN_TRY_ASSIGN(const auto info, directory.stat(below));
-      bytes += info.size;
-    }
-  }
-  return bytes;
-}
 
 std::optional<std::uint64_t> listed_bytes(const std::string& path, Runtime& runtime) {
   const auto opened = open_checkpoint(path, runtime);
@@ -42,20 +28,21 @@ std::optional<std::uint64_t> listed_bytes(const std::string& path, Runtime& runt
   return bytes;
 }
 
-/// Where even walking fails, nothing can be freed either.
 std::uint64_t bytes_of(const RunEntry& run, Runtime& runtime) {
   if (run.ours) {
     if (const auto bytes = listed_bytes(run.path, runtime)) return *bytes;
   }
-  const auto directory = Directory::open(runtime.file_system(), run.path, false);
-  const auto walked = directory ? walked_bytes(*directory, ".") : directory.error();
-  return walked ? *walked : 0;
+  const auto place = open_destination(run.path, runtime);
+  return place ? bytes_below(**place, "") : 0;
 }
 
 Result<std::uint64_t> free_bytes(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory run, open_run(base, runtime));
-  CAIRN_TRY_ASSIGN(const auto space, run.fs().space(*run.handle()));
-  return space.available;
+  CAIRN_TRY_ASSIGN(const auto run, open_run(base, runtime));
+  CAIRN_TRY_ASSIGN(const auto space, run->space());
+  if (space) return space->available;
+  return Error(Code::kUnimplemented, "retention/space-unknown",
+               fmt::format("min_free_bytes: nobody knows how much is free at {}; use max_bytes",
+                           run->path()));
 }
 
 void remove(const std::string& base, const CommitGuard& guard, Runtime& runtime, Verdict& verdict) {
@@ -73,7 +60,7 @@ void remove(const std::string& base, const CommitGuard& guard, Runtime& runtime,
 Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool sizes,
                                                Runtime& runtime) {
   CAIRN_TRY_ASSIGN(auto runs, list_run(base, runtime));
-  CAIRN_TRY_ASSIGN(const Directory directory, open_run(base, runtime));
+  CAIRN_TRY_ASSIGN(const auto directory, open_run(base, runtime));
   std::vector<RetentionEntry> entries;
   bool latest_found = false;
   for (RunEntry& run : runs) {
@@ -82,7 +69,7 @@ Result<std::vector<RetentionEntry>> survey_run(const std::string& base, bool siz
       latest_found = run.problem.empty() && run.damage.empty() && run.is_of_run();
     }
     RetentionEntry entry;
-    entry.fixed = !name_in_run(directory, run.path) || run.link;
+    entry.fixed = !directory->name_of(run.path) || run.link;
     if (sizes) entry.bytes = bytes_of(run, runtime);
     entry.run = std::move(run);
     entries.push_back(std::move(entry));
@@ -96,7 +83,7 @@ Result<std::vector<Verdict>> apply_retention(const std::string& base,
   CAIRN_TRY(check_rules(rules));
   const bool room = rules.max_bytes || rules.min_free_bytes;
   CAIRN_TRY_ASSIGN(auto entries, survey_run(base, room || options.sizes, runtime));
-  for (RetentionEntry& entry : entries) entry.saved = entry.run.path.text() == options.saved;
+  for (RetentionEntry& entry : entries) entry.saved = entry.run.path == options.saved;
   std::uint64_t available = 0;
   if (rules.min_free_bytes) {
     // What is only waiting to be deleted takes up space that need not be made.

@@ -2,11 +2,8 @@
 #include "cairn/run/damage_note.h"
 
 #include "cairn/base/json.h"
-#include "cairn/commit/posix/attempts.h"
-#include "cairn/commit/posix/directory.h"
-#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/open.h"
 #include "cairn/manifest/names.h"
-#include "cairn/run/locked_checkpoint.h"
 
 namespace cairn {
 
@@ -18,25 +15,19 @@ constexpr std::size_t kLongestSentence = 4 * kKiB;
 }  // namespace
 
 Result<void> note_damage(const std::string& path, const std::string& why, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
-  CAIRN_TRY_ASSIGN(const Directory dest,
-                   Directory::open(runtime.file_system(), local, /*create=*/false));
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  // Moves that are not finished would make it another version when they are.
-  CAIRN_TRY(finish_all_decided(dest));
-  CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(runtime.file_system(), local));
-  if (!now.record) return {};
-  const Json note(
-      Json::Object{{"version", now.version()}, {"damage", why.substr(0, kLongestSentence)}});
-  return dest.replace(std::string(kDamageName), kAsideName, dump_json(note));
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  using Text = std::optional<std::string>;
+  return place->update(
+      std::string(kDamageName), [&](const Snapshot& now, const Text& before) -> Result<Text> {
+        if (!now.record) return before;
+        return Text(dump_json(
+            Json::Object{{"version", now.version()}, {"damage", why.substr(0, kLongestSentence)}}));
+      });
 }
 
-std::string find_damage(const LocalPath& path, const Snapshot& now, Runtime& runtime) {
-  if (!now.record || !runtime.file_system().stat(nullptr, path.below(kDamageName), false))
-    return {};
-  const auto dest = Directory::open(runtime.file_system(), path, /*create=*/false);
-  if (!dest) return {};
-  const auto text = dest->read(std::string(kDamageName), kMaxNoteBytes);
+std::string find_damage(Destination& place, const Snapshot& now) {
+  if (!now.record) return {};
+  const auto text = place.read(std::string(kDamageName), kMaxNoteBytes);
   const auto json = text && *text ? parse_json(**text, {}) : Result<Json>(Json());
   const Json* version = json ? json->find("version") : nullptr;
   const Json* damage = json ? json->find("damage") : nullptr;

@@ -6,8 +6,7 @@
 
 #include <string>
 
-#include "cairn/base/uri.h"
-#include "cairn/commit/snapshot.h"
+#include "cairn/commit/destination.h"
 #include "cairn/runtime/runtime.h"
 
 namespace cairn {
@@ -16,6 +15,6 @@ namespace cairn {
 Result<void> note_damage(const std::string& path, const std::string& why, Runtime& runtime);
 
 /// The sentence; empty: there is no note about this state.
-std::string find_damage(const LocalPath& path, const Snapshot& now, Runtime& runtime);
+std::string find_damage(Destination& place, const Snapshot& now);
 
 }  // namespace cairn

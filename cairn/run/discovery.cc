@@ -9,9 +9,7 @@
 
 #include "cairn/base/human.h"
 #include "cairn/base/json.h"
-#include "cairn/base/uri.h"
-#include "cairn/commit/posix/directory.h"
-#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/open.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/damage_note.h"
@@ -39,37 +37,33 @@ void read_mark(const std::string& text, RunEntry& entry) {
 }
 
 /// What cannot be looked at closer still has its place in the run, where it is passed over aloud.
-void take_place_by_mark(RunEntry& entry, Runtime& runtime) {
-  const auto directory = Directory::open(runtime.file_system(), entry.path, false);
-  if (!directory) return;
-  const auto text = directory->read(std::string(kMarkName), kMaxMarkBytes);
+void take_place_by_mark(Destination& place, RunEntry& entry) {
+  const auto text = place.read(std::string(kMarkName), kMaxMarkBytes);
   entry.marked = text && *text;
   if (entry.marked) read_mark(**text, entry);
 }
 
 /// Nothing if the directory is no checkpoint at all.
-std::optional<RunEntry> look_at(const LocalPath& path, Runtime& runtime) {
+std::optional<RunEntry> look_at(Destination& place) {
   RunEntry entry;
-  entry.path = path;
-  entry.name = path.name();
-  const auto snapshot = take_snapshot(runtime.file_system(), path);
+  entry.path = place.path();
+  entry.name = entry.path.substr(entry.path.rfind('/') + 1);
+  const auto snapshot = place.snapshot();
   if (!snapshot) {
     if (snapshot.error().code() == Code::kNotFound) return std::nullopt;
-    take_place_by_mark(entry, runtime);
+    take_place_by_mark(place, entry);
     entry.problem = snapshot.error().to_string();
     return entry;
   }
-  const std::string index = path.below(kIndexName);
   // A removal leaves a record without prefixes where others' files stay.
   const bool recorded = snapshot->record && !snapshot->record->prefixes.empty();
   const bool nothing = !recorded && !snapshot->mark && snapshot->attempts.empty();
-  if (nothing && !runtime.file_system().stat(nullptr, index, true)) return std::nullopt;
+  if (nothing && !place.stat(std::string(kIndexName))) return std::nullopt;
   entry.torn = snapshot->torn;
   entry.busy = std::ranges::any_of(snapshot->attempts, [](const AttemptView& attempt) {
     return attempt.state == AttemptState::kAlive;
   });
-  entry.pinned =
-      static_cast<bool>(runtime.file_system().stat(nullptr, path.below(kPinName), false));
+  entry.pinned = static_cast<bool>(place.stat(std::string(kPinName)));
   if (recorded) {
     entry.ours = true;
     entry.step = snapshot->record->step;
@@ -79,7 +73,7 @@ std::optional<RunEntry> look_at(const LocalPath& path, Runtime& runtime) {
     entry.marked = true;
     read_mark(*snapshot->mark, entry);
   }
-  entry.damage = find_damage(path, *snapshot, runtime);
+  entry.damage = find_damage(place, *snapshot);
   if (entry.torn) entry.problem = "an unfinished save lies in it";
   if (!snapshot->attempts.empty() && !snapshot->record && !snapshot->mark)
     entry.problem = "only an unfinished save lies in it";
@@ -95,11 +89,7 @@ void warn_of_other_run(const std::string& base, const RunEntry& latest, Runtime&
   runtime.log(LogLevel::kWarning, "discovery/other-run",
               fmt::format("{} is the latest, but run {} saved it, and the last job here "
                           "was run {}: is that the one to resume?",
-                          latest.path.text(), latest.run_id, run_id));
-}
-
-bool is_there(const std::string& path, Runtime& runtime) {
-  return runtime.file_system().stat(nullptr, path, true).has_value();
+                          latest.path, latest.run_id, run_id));
 }
 
 struct Listing {
@@ -107,17 +97,18 @@ struct Listing {
   bool some_went = false;  ///< while it was made: what came instead of them may not be in it
 };
 
-Result<Listing> list_once(const LocalPath& base, const storage::File& directory, Runtime& runtime) {
+Result<Listing> list_once(const RunDirectory& run) {
   Listing listing;
-  CAIRN_TRY_ASSIGN(const auto children, runtime.file_system().list(directory));
-  if (auto self = look_at(base, runtime)) listing.entries.push_back(*std::move(self));
-  for (const storage::DirEntry& child : children) {
-    if (child.name.starts_with('.') || child.kind == storage::FileKind::kFile) continue;
-    const LocalPath path = base.below(child.name);
-    if (auto entry = look_at(path, runtime)) {
-      entry->link = child.kind == storage::FileKind::kSymlink;
+  const auto self = run.checkpoint("");
+  CAIRN_TRY_ASSIGN(const auto children, self->list(""));
+  if (auto entry = look_at(*self)) listing.entries.push_back(*std::move(entry));
+  for (const Destination::Child& child : children) {
+    if (child.name.starts_with('.') || child.kind == Destination::Child::Kind::kFile) continue;
+    const auto place = run.checkpoint(child.name);
+    if (auto entry = look_at(*place)) {
+      entry->link = child.kind == Destination::Child::Kind::kLink;
       listing.entries.push_back(*std::move(entry));
-    } else if (!is_there(path, runtime)) {
+    } else if (!place->version_of("")) {
       listing.some_went = true;
     }
   }
@@ -174,15 +165,10 @@ bool newer(const RunEntry& a, const RunEntry& b) {
 }  // namespace
 
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(base));
+  CAIRN_TRY_ASSIGN(const auto run, open_run(base, runtime));
   wait_for_saves(base, runtime.rank());
-  storage::FileSystem& fs = runtime.file_system();
-  CAIRN_TRY_ASSIGN(
-      const auto directory,
-      fs.open(nullptr, local,
-              {.access = storage::OpenOptions::Access::kDirectory, .follow_links = true}));
   for (int again = 0;; ++again) {
-    CAIRN_TRY_ASSIGN(Listing listing, list_once(local, *directory, runtime));
+    CAIRN_TRY_ASSIGN(Listing listing, list_once(*run));
     if (listing.some_went && again < kMostReopenings) continue;
     find_abandoned(listing.entries);
     std::ranges::sort(listing.entries, newer);
@@ -249,7 +235,7 @@ void say_abandoned(const std::vector<RunEntry>& entries, const RunEntry& taken, 
   runtime.log(LogLevel::kWarning, "discovery/abandoned",
               fmt::format("{} is the latest; {} has a higher step, but the run went back behind it "
                           "and saved again. Load it by its path to go on from there",
-                          taken.path.text(), later->path.text()));
+                          taken.path, later->path));
 }
 
 /// A job that starts from nothing beside checkpoints hears why it does not resume from them.
@@ -269,8 +255,7 @@ Found find_in(const std::vector<RunEntry>& entries, const std::string& base,
               const std::optional<std::string>& older_than, Runtime& runtime) {
   auto from = entries.begin();
   if (older_than) {
-    from = std::ranges::find(entries, *older_than,
-                             [](const RunEntry& entry) { return entry.path.text(); });
+    from = std::ranges::find(entries, *older_than, &RunEntry::path);
     if (from != entries.end()) ++from;
   }
   for (const RunEntry& entry : std::ranges::subrange(from, entries.end())) {
@@ -279,12 +264,13 @@ Found find_in(const std::vector<RunEntry>& entries, const std::string& base,
     if (problem.empty()) {
       warn_of_other_run(base, entry, runtime);
       say_abandoned(entries, entry, runtime);
-      return Found{.path = entry.path.text()};
+      return Found{.path = entry.path};
     }
-    const auto now = look_at(entry.path, runtime);
+    const auto place = open_destination(entry.path, runtime);
+    const auto now = place ? look_at(**place) : std::nullopt;
     if (!now || !now->marked) return Found{.path = {}, .outdated = true};
     runtime.log(LogLevel::kWarning, "discovery/skipped",
-                fmt::format("{} was skipped: {}", entry.path.text(), problem));
+                fmt::format("{} was skipped: {}", entry.path, problem));
   }
   return Found{};
 }

@@ -18,7 +18,7 @@ namespace cairn {
 /// A directory that holds a mark (`metadata.json`), a record (`cairn.json`) or the reference
 /// system's index.
 struct RunEntry {
-  LocalPath path;
+  std::string path;  ///< as users write it: a path, or a URL
   std::string name;  ///< last component of the path
   std::optional<std::int64_t> step;
   std::string timestamp;            ///< as written; may be empty

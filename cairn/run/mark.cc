@@ -6,12 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "cairn/base/uri.h"
-#include "cairn/commit/posix/attempts.h"
-#include "cairn/commit/posix/take_snapshot.h"
+#include "cairn/commit/open.h"
 #include "cairn/manifest/names.h"
 #include "cairn/run/join_members.h"
-#include "cairn/run/locked_checkpoint.h"
 
 namespace cairn {
 
@@ -54,53 +51,50 @@ bool is_known(std::string_view name) {
   return name == "step" || name == "timestamp" || name == "is_temporary" || name == kLineageMember;
 }
 
-Result<Snapshot> snapshot_of(const Directory& dest) {
-  return take_snapshot(dest.fs(), dest.local());
-}
-
-Error no_mark(const Directory& dest) {
+Error no_mark(const Destination& place) {
   return Error(Code::kNotFound, "mark/none",
                fmt::format("{} has no metadata.json: it is no checkpoint of a run, and neither "
                            "temporary nor permanent",
-                           dest.path()));
+                           place.path()));
 }
 
-Result<void> check_idle(const Directory& dest, const Snapshot& snapshot) {
+Result<void> check_idle(const Destination& place, const Snapshot& snapshot) {
   for (const AttemptView& attempt : snapshot.attempts) {
     if (attempt.state != AttemptState::kAlive) continue;
     return Error(Code::kFailedPrecondition, "mark/busy",
                  fmt::format("process {} on {} saves into {}; try again when it is done",
-                             attempt.process, attempt.host, dest.path()));
+                             attempt.process, attempt.host, place.path()));
   }
   return {};
 }
 
 /// The mark that stands there and may be replaced: every save in the checkpoint has ended, so that
 /// none of them, dying later, makes it look torn by a mark that it did not know.
-Result<std::string> settled_mark(const Directory& dest) {
-  CAIRN_TRY(finish_all_decided(dest));
-  CAIRN_TRY_ASSIGN(const Snapshot before, snapshot_of(dest));
-  if (before.torn) {
+Result<std::string> settled_mark(const Destination& place, const Snapshot& now) {
+  if (now.torn) {
     return Error(
         Code::kFailedPrecondition, "mark/torn",
-        fmt::format("a save into {} did not finish; nobody knows what is missing", dest.path()));
+        fmt::format("a save into {} did not finish; nobody knows what is missing", place.path()));
   }
-  CAIRN_TRY(check_idle(dest, before));
-  CAIRN_TRY(recover_locked(dest));
-  if (!before.mark) return no_mark(dest);
-  return *before.mark;
+  CAIRN_TRY(check_idle(place, now));
+  if (!now.mark) return no_mark(place);
+  return *now.mark;
 }
 
-Result<Directory> open_at(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
-  return Directory::open(runtime.file_system(), local, false);
+Result<bool> is_there(Destination& place, std::string_view name) {
+  const auto info = place.stat(std::string(name));
+  if (info) return true;
+  if (info.error().code() == Code::kNotFound) return false;
+  return info.error();
 }
 
-Result<bool> is_checkpoint(const Directory& dest) {
-  CAIRN_TRY_ASSIGN(const Snapshot snapshot, snapshot_of(dest));
+Result<bool> is_checkpoint(Destination& place) {
+  CAIRN_TRY_ASSIGN(const Snapshot snapshot, place.snapshot());
   if (snapshot.record || snapshot.mark) return true;
-  return dest.exists(std::string(kIndexName));
+  return is_there(place, kIndexName);
 }
+
+using Text = std::optional<std::string>;
 
 }  // namespace
 
@@ -153,64 +147,66 @@ std::optional<double> metric_of(const Json& extra, std::string_view name) {
 }
 
 Result<bool> promote(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
-  CAIRN_TRY_ASSIGN(const Snapshot seen, snapshot_of(dest));
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  CAIRN_TRY_ASSIGN(const Snapshot seen, place->snapshot());
   // Nothing is written, not even a lock, where there is nothing to promote.
-  if (!seen.mark) return no_mark(dest);
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  CAIRN_TRY_ASSIGN(const std::string text, settled_mark(dest));
-  CAIRN_TRY_ASSIGN(Json json, parse_object(text).in(dest.path()));
-  const Json* temporary = json.find("is_temporary");
-  if (temporary == nullptr || !temporary->boolean().value_or(false)) return false;
-  json.set("is_temporary", false);
-  CAIRN_TRY(dest.replace(std::string(kMarkName), kAsideName,
-                         dump_json(json, JsonStyle{.ascii = true, .python_spaces = true})));
-  return true;
+  if (!seen.mark) return no_mark(*place);
+  bool promoted = false;
+  CAIRN_TRY(place->update(
+      std::string(kMarkName), [&](const Snapshot& now, const Text& before) -> Result<Text> {
+        CAIRN_TRY_ASSIGN(const std::string text, settled_mark(*place, now));
+        CAIRN_TRY_ASSIGN(Json json, parse_object(text).in(place->path()));
+        const Json* temporary = json.find("is_temporary");
+        promoted = temporary != nullptr && temporary->boolean().value_or(false);
+        if (!promoted) return before;
+        json.set("is_temporary", false);
+        return Text(dump_json(json, JsonStyle{.ascii = true, .python_spaces = true}));
+      }));
+  return promoted;
 }
 
 Result<void> write_mark(const std::string& path, const Mark& mark, const CommitGuard& guard,
                         Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const auto allowed, take_guard(guard));
-  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  // What dead writers left would make the new mark look torn.
-  CAIRN_TRY(recover_locked(dest));
-  CAIRN_TRY_ASSIGN(const Snapshot now, snapshot_of(dest));
-  CAIRN_TRY(check_idle(dest, now));
-  Mark whole = mark;
-  const auto there = now.mark ? parse_mark(*now.mark) : Result<Mark>(Mark{});
-  if (there) whole.extra = join_members(std::move(whole.extra), there->extra);
-  return dest.replace(std::string(kMarkName), kAsideName, dump_mark(whole));
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  return place->update(std::string(kMarkName),
+                       [&](const Snapshot& now, const Text&) -> Result<Text> {
+                         CAIRN_TRY(check_idle(*place, now));
+                         Mark whole = mark;
+                         const auto there = now.mark ? parse_mark(*now.mark) : Mark{};
+                         if (there)
+                           whole.extra = join_members(std::move(whole.extra), there->extra);
+                         return Text(dump_mark(whole));
+                       });
 }
 
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
-  CAIRN_TRY_ASSIGN(const bool checkpoint, is_checkpoint(dest));
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  CAIRN_TRY_ASSIGN(const bool checkpoint, is_checkpoint(*place));
   if (!checkpoint) {
     return Error(Code::kFailedPrecondition, "pin/not-a-checkpoint",
-                 dest.path() + " is no checkpoint that could be kept");
+                 place->path() + " is no checkpoint that could be kept");
   }
   if (reason.size() > kMaxPinBytes) {
     return Error(Code::kInvalidArgument, "pin/reason-too-long",
                  fmt::format("a reason has at most {} bytes", kMaxPinBytes));
   }
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  return dest.replace(std::string(kPinName), kAsideName, reason);
+  return place->update(std::string(kPinName),
+                       [&](const Snapshot&, const Text&) -> Result<Text> { return Text(reason); });
 }
 
 Result<bool> unpin(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
-  CAIRN_TRY_ASSIGN(const bool pinned, dest.exists(std::string(kPinName)));
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  CAIRN_TRY_ASSIGN(const bool pinned, is_there(*place, kPinName));
   if (!pinned) return false;
-  CAIRN_TRY_ASSIGN(const auto lock, DirectoryLock::acquire(dest, runtime.clock(), kLockTimeout));
-  CAIRN_TRY(dest.remove_tree(std::string(kPinName)));
-  CAIRN_TRY(dest.sync());
+  CAIRN_TRY(place->update(std::string(kPinName),
+                          [](const Snapshot&, const Text&) -> Result<Text> { return Text(); }));
   return true;
 }
 
 Result<std::optional<std::string>> find_pin(const std::string& path, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory dest, open_at(path, runtime));
-  return dest.read(std::string(kPinName), kMaxPinBytes);
+  CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  return place->read(std::string(kPinName), kMaxPinBytes);
 }
 
 }  // namespace cairn

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
+#include "cairn/base/uri.h"
 #include "cairn/manifest/eformer_index.h"
 #include "cairn/manifest/names.h"
 
@@ -13,7 +15,7 @@ namespace {
 
 class Sorter {
  public:
-  Sorter(const Directory& dest, const Record& record) : dest_(dest), record_(record) {
+  Sorter(Destination& dest, const Record& record) : dest_(dest), record_(record) {
     for (const RecordPrefix& prefix : record.prefixes)
       entries_.insert(prefix.entries.begin(), prefix.entries.end());
   }
@@ -22,10 +24,12 @@ class Sorter {
     OwnFiles own;
     CAIRN_TRY_ASSIGN(own.shared, is_shared());
     for (const std::string& name : known_files(own.shared)) {
-      CAIRN_TRY_ASSIGN(const bool there, dest_.exists(name));
-      if (there) own.beside.push_back(name);
+      const auto info = dest_.stat(name);
+      if (info) own.beside.push_back(name);
+      if (!info && info.error().code() != Code::kNotFound) return info.error();
     }
-    CAIRN_TRY(look_for_others(".", own));
+    std::ranges::sort(own.beside);
+    CAIRN_TRY(look_for_others("", own));
     return own;
   }
 
@@ -48,28 +52,30 @@ class Sorter {
     // Nobody knows what an index lists that cannot be read.
     if (!index) return true;
     if (index->arrays && !index->arrays->empty() && record_.find("") == nullptr) return true;
+    std::set<std::string_view> recorded;
+    for (const RecordPrefix& prefix : record_.prefixes) recorded.insert(prefix.name);
     return std::ranges::any_of(index->prefixes, [&](const IndexedPrefix& prefix) {
-      return record_.find(prefix.name) == nullptr;
+      return !recorded.contains(prefix.name);
     });
   }
 
   static bool is_own_file(const std::string& name, const OwnFiles& own) {
     return name.starts_with(kAttemptPrefix) || name == kRecordName ||
-           std::ranges::find(own.beside, name) != own.beside.end();
+           std::ranges::binary_search(own.beside, name);
   }
 
   // A directory on the way to an entry is ours if everything in it is.
   Result<void> look_for_others(const std::string& directory, OwnFiles& own) const {
     CAIRN_TRY_ASSIGN(const auto names, dest_.list(directory));
-    for (const storage::DirEntry& child : names) {
+    for (const Destination::Child& child : names) {
       if (!own.other.empty()) return {};
-      const std::string name = directory == "." ? child.name : directory + "/" + child.name;
-      const bool link = child.kind == storage::FileKind::kSymlink;
-      const bool ours = entries_.contains(name) || (directory == "." && is_own_file(name, own));
+      const std::string name = join_path(directory, child.name);
+      const bool link = child.kind == Destination::Child::Kind::kLink;
+      const bool ours = entries_.contains(name) || (directory.empty() && is_own_file(name, own));
       if (ours && !link) continue;
       const auto below = entries_.lower_bound(name + "/");
       const bool on_the_way = below != entries_.end() && below->starts_with(name + "/");
-      if (on_the_way && child.kind == storage::FileKind::kDirectory) {
+      if (on_the_way && child.kind == Destination::Child::Kind::kDirectory) {
         CAIRN_TRY(look_for_others(name, own));
       } else {
         own.other = name;
@@ -78,14 +84,14 @@ class Sorter {
     return {};
   }
 
-  const Directory& dest_;
+  Destination& dest_;
   const Record& record_;
   std::set<std::string> entries_;
 };
 
 }  // namespace
 
-Result<OwnFiles> find_own_files(const Directory& dest, const Record& record) {
+Result<OwnFiles> find_own_files(Destination& dest, const Record& record) {
   return Sorter(dest, record).run();
 }
 

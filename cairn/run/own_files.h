@@ -5,14 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/destination.h"
 #include "cairn/manifest/record.h"
-#include "cairn/runtime/runtime.h"
 
 namespace cairn {
 
 struct OwnFiles {
-  std::vector<std::string> beside;  ///< files that belong to the checkpoint beside its entries
+  std::vector<std::string> beside;  ///< files of the checkpoint beside its entries, sorted
   std::string other;                ///< the first that is nobody's we know; empty: there is none
   /// The index lists arrays that no record names: other people's checkpoint is in it as well. Then
   /// the index and what stands beside it are theirs.
@@ -20,6 +19,6 @@ struct OwnFiles {
 };
 
 /// A record without prefixes: nothing of ours but attempts and the mark is expected.
-Result<OwnFiles> find_own_files(const Directory& dest, const Record& record);
+Result<OwnFiles> find_own_files(Destination& dest, const Record& record);
 
 }  // namespace cairn

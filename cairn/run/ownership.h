@@ -1,80 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may save into a run directory: one job at a time.
-//
-// `.cairn-owner.json` in the run directory says run id, epoch, host, process and time; its writer
-// holds a lock on it for as long as it lives. Each new owner raises the epoch, under the run's lock
-// (`.cairn-run-lock`), and replaces the file. A commit holds the same lock and looks at the epoch
-// inside it, so a job that was taken over cannot commit any more, however late it wakes up.
+// The owner of a run (run_owner.h), by the run's path or URL.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
-#include "cairn/base/json.h"
-#include "cairn/commit/commit_guard.h"
+#include "cairn/commit/run_owner.h"
 #include "cairn/runtime/runtime.h"
 
 namespace cairn {
 
-/// What `.cairn-owner.json` holds.
-struct OwnerFile {
-  std::string run_id;
-  std::uint64_t epoch = 0;
-  std::string host;
-  std::int64_t process = 0;
-  std::string boot_id;
-  std::string time;  ///< when it became the owner
-
-  bool operator==(const OwnerFile&) const = default;
-};
-std::string dump_owner_file(const OwnerFile& owner);
-/// Pure. `corrupt` (owner/bad-file).
-Result<OwnerFile> parse_owner_file(std::string_view text);
-
-/// The owner of a run, and whether it lives; nothing if nobody ever owned it. Takes no lock.
-struct SeenOwner {
-  OwnerFile file;
-  bool alive = false;
-};
+/// RunDirectory::take().
+Result<std::shared_ptr<RunOwner>> take_run(const std::string& base, const OwnershipOptions& options,
+                                           Runtime& runtime);
+/// RunDirectory::find_owner().
 Result<std::optional<SeenOwner>> find_owner(const std::string& base, Runtime& runtime);
-
-struct OwnershipOptions {
-  std::string run_id = {};  ///< empty: a new one
-  bool take_over = false;   ///< even from an owner that lives
-};
-
-/// This process as the owner of a run directory, until it is destroyed. Threading: safe. The file
-/// system and the clock of the runtime that took it first must outlive it; the runtime need not.
-class RunOwner : public std::enable_shared_from_this<RunOwner> {
- public:
-  /// Makes the directory if it is not there. Within one process everybody who takes a run gets the
-  /// same owner, with the run id of the first; unless that one was taken over, and this is to take
-  /// the run back. `failed_precondition` (run/owned) with host, process
-  /// and time of an owner that lives; `deadline_exceeded` (commit/lock-timeout),
-  /// `failed_precondition` (commit/locks-unsupported).
-  static Result<std::shared_ptr<RunOwner>> take(const std::string& base,
-                                                const OwnershipOptions& options, Runtime& runtime);
-  virtual ~RunOwner() = default;
-
-  virtual const std::string& run_id() const = 0;
-  virtual std::uint64_t epoch() const = 0;
-  /// The next number of a save of the run (lineage.h): above all that this owner gave, and above
-  /// `known`.
-  virtual std::uint64_t next_number(std::uint64_t known) = 0;
-  /// Locks the run and makes sure that it is still ours; let go with what is returned.
-  /// `failed_precondition` (run/taken-over) with who took it, or run/owner-gone if somebody removed
-  /// the file.
-  virtual Result<std::shared_ptr<void>> hold() = 0;
-
-  /// hold(), for SaveInternals::guard and RemovalOptions::guard; keeps the owner alive.
-  CommitGuard guard();
-};
-
-/// A new run's name: 32 hex digits.
-std::string new_run_id();
 
 }  // namespace cairn

@@ -82,7 +82,7 @@ class OtherJob {
  private:
   [[noreturn]] void live(const std::string& base) {
     Runtime runtime;
-    const auto owner = RunOwner::take(base, {.run_id = "theirs"}, runtime);
+    const auto owner = take_run(base, {.run_id = "theirs"}, runtime);
     say(owner ? static_cast<int>((*owner)->epoch()) : 0);
     for (char asked = 0; ::read(to_[0], &asked, 1) == 1;) say(owner && (*owner)->hold() ? 1 : 0);
     ::_exit(0);
@@ -100,7 +100,7 @@ TEST(RunOwner, MakesTheDirectoryAndSaysWhoItIs) {
   TempDir dir;
   Runtime runtime;
   EXPECT_FALSE(must(find_owner(dir / "run", runtime)));
-  const auto owner = must(RunOwner::take(dir / "run", {.run_id = "r1"}, runtime));
+  const auto owner = must(take_run(dir / "run", {.run_id = "r1"}, runtime));
   const auto seen = must(find_owner(dir / "run", runtime));
   ASSERT_TRUE(seen);
   EXPECT_EQ(seen->file.run_id, "r1");
@@ -115,15 +115,15 @@ TEST(RunOwner, MayBeReachedThroughALink) {
   Runtime runtime;
   std::filesystem::create_directory(dir / "real");
   std::filesystem::create_directory_symlink(dir / "real", dir / "link");
-  const auto owner = must(RunOwner::take(dir / "link", {}, runtime));
-  EXPECT_EQ(must(RunOwner::take(dir / "real", {}, runtime)), owner);
+  const auto owner = must(take_run(dir / "link", {}, runtime));
+  EXPECT_EQ(must(take_run(dir / "real", {}, runtime)), owner);
 }
 
 TEST(RunOwner, OfOneProcessIsOneForAllOfIt) {
   TempDir dir;
   Runtime runtime;
-  auto first = must(RunOwner::take(dir.path(), {}, runtime));
-  auto second = must(RunOwner::take(dir.path() + "/", {.run_id = "another"}, runtime));
+  auto first = must(take_run(dir.path(), {}, runtime));
+  auto second = must(take_run(dir.path() + "/", {.run_id = "another"}, runtime));
   EXPECT_EQ(first, second);
   EXPECT_EQ(second->run_id().size(), 32u) << "it was given none, and made one";
   first.reset();
@@ -131,7 +131,7 @@ TEST(RunOwner, OfOneProcessIsOneForAllOfIt) {
   EXPECT_TRUE(must(find_owner(dir.path(), runtime))->alive);
   second.reset();
   EXPECT_FALSE(must(find_owner(dir.path(), runtime))->alive);
-  EXPECT_EQ(must(RunOwner::take(dir.path(), {}, runtime))->epoch(), 2u);
+  EXPECT_EQ(must(take_run(dir.path(), {}, runtime))->epoch(), 2u);
 }
 
 TEST(RunOwner, IsLetGoAndTakenByManyThreads) {
@@ -141,7 +141,7 @@ TEST(RunOwner, IsLetGoAndTakenByManyThreads) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 50; ++n) {
-        const auto owner = RunOwner::take(dir.path(), {}, runtime);
+        const auto owner = take_run(dir.path(), {}, runtime);
         ASSERT_TRUE(owner) << owner.error().to_string();
         EXPECT_TRUE((*owner)->hold());
       }
@@ -155,7 +155,7 @@ TEST(RunOwner, ASecondJobIsRefusedWithTheFirstOnesNameUntilItIsDead) {
   OtherJob other(dir.path());
   Runtime runtime;
   ASSERT_EQ(other.answer(), 1);
-  const auto refused = RunOwner::take(dir.path(), {}, runtime);
+  const auto refused = take_run(dir.path(), {}, runtime);
   ASSERT_EQ(reason(refused), "run/owned");
   EXPECT_EQ(refused.error().code(), Code::kFailedPrecondition);
   const auto seen = must(find_owner(dir.path(), runtime));
@@ -163,13 +163,13 @@ TEST(RunOwner, ASecondJobIsRefusedWithTheFirstOnesNameUntilItIsDead) {
               AllOf(HasSubstr("process " + std::to_string(other.pid())), HasSubstr(seen->file.host),
                     HasSubstr(seen->file.time)));
   other.kill();
-  EXPECT_EQ(must(RunOwner::take(dir.path(), {}, runtime))->epoch(), 2u);
+  EXPECT_EQ(must(take_run(dir.path(), {}, runtime))->epoch(), 2u);
 }
 
 TEST(RunOwner, OneThatWasTakenOverCanDoNothingAnyMore) {
   TempDir dir;
   Runtime runtime;
-  const auto owner = must(RunOwner::take(dir.path(), {.run_id = "old"}, runtime));
+  const auto owner = must(take_run(dir.path(), {.run_id = "old"}, runtime));
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
   SaveInternals owned{.run_id = owner->run_id()};
   owned.mark = dump_mark(make_mark(1, false, runtime.clock().wall()));
@@ -187,11 +187,11 @@ TEST(RunOwner, OneThatWasTakenOverCanDoNothingAnyMore) {
   EXPECT_EQ(
       reason(remove_checkpoint(dir.path(), dir / "run-1", {.guard = owner->guard()}, runtime)),
       "run/taken-over");
-  EXPECT_EQ(must(RunOwner::take(dir.path(), {}, runtime)), owner) << "it does not help";
-  auto back = must(RunOwner::take(dir.path(), {.take_over = true}, runtime));
+  EXPECT_EQ(must(take_run(dir.path(), {}, runtime)), owner) << "it does not help";
+  auto back = must(take_run(dir.path(), {.take_over = true}, runtime));
   EXPECT_NE(back, owner);
   EXPECT_TRUE(back->hold());
-  EXPECT_EQ(must(RunOwner::take(dir.path(), {.take_over = true}, runtime)), back);
+  EXPECT_EQ(must(take_run(dir.path(), {.take_over = true}, runtime)), back);
   EXPECT_EQ(reason(owner->hold()), "run/taken-over");
   std::filesystem::remove(dir / ".cairn-owner.json");
   EXPECT_EQ(reason(back->hold()), "run/owner-gone");
@@ -203,7 +203,7 @@ TEST(RunOwner, TakesOverFromOneThatLivesIfItIsTold) {
   Runtime runtime;
   ASSERT_EQ(other.answer(), 1);
   EXPECT_TRUE(other.may_save());
-  const auto owner = must(RunOwner::take(dir.path(), {.take_over = true}, runtime));
+  const auto owner = must(take_run(dir.path(), {.take_over = true}, runtime));
   EXPECT_EQ(owner->epoch(), 2u);
   EXPECT_TRUE(owner->hold());
   EXPECT_EQ(must(find_owner(dir.path(), runtime))->file.process, ::getpid());
@@ -228,7 +228,7 @@ TEST(RunOwner, ACheckpointerTakesOverOnlyIfItIsTold) {
 TEST(RunOwner, SavesIntoTheRunDirectoryItselfAreHisToo) {
   TempDir dir;
   Runtime runtime;
-  const auto owner = must(RunOwner::take(dir.path(), {}, runtime));
+  const auto owner = must(take_run(dir.path(), {}, runtime));
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
   const SaveInternals owned{.guard = owner->guard()};
   must(save_checkpoint({{"model", tree}}, dir.path(), {}, runtime, &owned));
@@ -244,12 +244,12 @@ TEST(RunOwner, CutOffAnywhereTheNextOneTakesIt) {
     disk->crash_after(n);
     {
       Runtime runtime({.threads = 1, .file_system = disk.get(), .clock = &clock});
-      const auto owner = RunOwner::take("/run", {.run_id = "a"}, runtime);
+      const auto owner = take_run("/run", {.run_id = "a"}, runtime);
       done = owner.has_value();
     }
     const auto left = disk->after_power_cut(n);
     Runtime runtime({.threads = 1, .file_system = left.get(), .clock = &clock});
-    const auto next = RunOwner::take("/run", {.run_id = "b"}, runtime);
+    const auto next = take_run("/run", {.run_id = "b"}, runtime);
     ASSERT_TRUE(next) << "cut off after operation " << n << ": " << next.error().to_string();
     EXPECT_TRUE((*next)->epoch() == 2 || (!done && (*next)->epoch() == 1));
   }
@@ -262,7 +262,7 @@ TEST(StaleRun, DiscoveryNamesAnotherRun) {
       {.threads = 1, .log = [&](const LogEntry& log) { events.emplace_back(log.event); }});
   const Tree tree = Tree::dict({{"w", must(Array::zeros(DType::kFloat32, {2, 3}))}});
   for (const auto& [step, run_id] : {std::pair(9, "old"), std::pair(2, "new")}) {
-    const auto owner = must(RunOwner::take(dir.path(), {.run_id = run_id}, runtime));
+    const auto owner = must(take_run(dir.path(), {.run_id = run_id}, runtime));
     SaveInternals owned{.run_id = run_id};
     owned.mark = dump_mark(make_mark(step, false, runtime.clock().wall()));
     must(save_checkpoint({{"", tree}}, dir / ("run-" + std::to_string(step)), {}, runtime, &owned));

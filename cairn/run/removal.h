@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a checkpoint of a run goes away: hidden at once, its bytes later, and only what is ours.
+// How a checkpoint of a run goes away: at once and whole for everybody, and only what is ours. How
+// a storage does that is its own business (posix/posix_run_directory.h on a file system). What is
+// looked at under its locks: mark, pin, record, attempts, and which files are whose.
 //
-//  1. Under the locks of the run directory and of the checkpoint: decided saves in it are finished,
-//     mark, pin, record and attempts are read again.
-//  2. If everything in it is ours, or it is temporary, the directory is renamed to
-//     <base>/.cairn-trash/<id> and both directories are synced: from here on it is gone. Nobody
-//     finds half of it.
-//  3. Otherwise one decision takes mark, record and our entries out (take_out.h); the files of
-//     others stay, and so does the directory. Where others' arrays stand in the same index, nothing
-//     is touched.
-//  4. empty_trash() deletes what lies in the trash, whenever it likes.
+// If everything in it is ours, or it is temporary, all of it goes. Otherwise mark, record and our
+// entries go by one decision; the files of others stay, and so does the directory. Where others'
+// arrays stand in the same index, nothing is touched.
 #pragma once
 
 #include <cstdint>

@@ -5,33 +5,16 @@
 #include <atomic>
 #include <utility>
 
-#include "cairn/base/uri.h"
-#include "cairn/commit/posix/directory.h"
-#include "cairn/commit/posix/look_at_attempts.h"
+#include "cairn/commit/open.h"
 #include "cairn/manifest/names.h"
-#include "cairn/run/locked_checkpoint.h"
+#include "cairn/run/bytes_below.h"
 #include "cairn/run/save_request.h"
 
 namespace cairn {
 
 namespace {
 
-/// What goes while it is counted counts nothing.
-std::uint64_t bytes_below(const Directory& directory, const std::string& name) {
-  const auto entries = directory.list(name);
-  if (!entries) return 0;
-  std::uint64_t bytes = 0;
-  for (const storage::DirEntry& entry : *entries) {
-    const std::string below = name + "/" + entry.name;
-    if (entry.kind == storage::FileKind::kDirectory) {
-      bytes += bytes_below(directory, below);
-    } else if (entry.kind == storage::FileKind::kFile) {
-      const auto info = directory.stat(below);
-      bytes += info ? info->size : 0;
-    }
-  }
-  return bytes;
-}
+using Child = Destination::Child;
 
 template <typename T>
 std::optional<T> or_nothing(Result<std::optional<T>> result) {
@@ -62,32 +45,32 @@ bool SaveStatus::in_flight() const {
 RunWatch::RunWatch(std::string base, Runtime& runtime)
     : base_(std::move(base)), runtime_(runtime) {}
 
-RunWatch::Known& RunWatch::known(const std::string& path) {
-  const auto info = runtime_.file_system().stat(nullptr, path, true);
-  Known& now = known_[path];
-  if (!info || info->inode != now.inode || info->modified_ns != now.modified_ns)
-    now = info ? Known{info->inode, info->modified_ns} : Known{};
+RunWatch::Known& RunWatch::known(Destination& place) {
+  const auto version = place.version_of("");
+  Known& now = known_[place.path()];
+  if (!version || *version != now.version) now = Known{version ? *version : ""};
   return now;
 }
 
 bool RunWatch::is_good(const RunEntry& entry) {
   if (!entry.problem.empty()) return false;
-  std::optional<bool>& good = known(entry.path).good;
+  const auto place = open_destination(entry.path, runtime_);
+  if (!place) return false;
+  std::optional<bool>& good = known(**place).good;
   if (!good) good = find_problem(entry, runtime_).empty();
   return *good;
 }
 
-void RunWatch::add_saves(const LocalPath& path, RunStatus& status) const {
-  auto attempts = look_at_attempts(runtime_.file_system(), path);
+void RunWatch::add_saves(Destination& place, RunStatus& status) const {
+  auto attempts = place.look();
   if (!attempts) return;
   bool busy = false;
   for (SeenAttempt& attempt : *attempts) {
-    status.saves.push_back({path, std::move(attempt)});
+    status.saves.push_back({place.path(), std::move(attempt)});
     busy = busy || status.saves.back().in_flight();
   }
   // A save has trash of its own for moments.
-  const std::string trash = path.below(kTrashName);
-  if (!busy && runtime_.file_system().stat(nullptr, trash, false)) ++status.leftovers;
+  if (!busy && place.stat(std::string(kTrashName))) ++status.leftovers;
 }
 
 void RunWatch::add_rates(RunStatus& status) {
@@ -105,33 +88,34 @@ void RunWatch::add_rates(RunStatus& status) {
   before_ = std::move(now);
 }
 
-std::optional<std::uint64_t> RunWatch::count_bytes(const RunStatus& status) {
-  const auto run = open_run(base_, runtime_);
-  const auto entries = run ? run->list() : run.error();
-  if (!entries) return std::nullopt;
+std::optional<std::uint64_t> RunWatch::count_bytes(const RunDirectory& run,
+                                                   const RunStatus& status) {
+  const auto self = run.checkpoint("");
+  const auto children = self->list("");
+  if (!children) return std::nullopt;
   std::uint64_t bytes = 0;
-  std::vector<std::pair<std::string, Known*>> to_count;
-  for (const storage::DirEntry& entry : *entries) {
-    if (entry.kind == storage::FileKind::kFile) {
-      const auto info = run->stat(entry.name);
+  std::vector<std::pair<std::unique_ptr<Destination>, Known*>> to_count;
+  for (const Child& child : *children) {
+    if (child.kind == Child::Kind::kFile) {
+      const auto info = self->stat(child.name);
       bytes += info ? info->size : 0;
     }
-    if (entry.kind != storage::FileKind::kDirectory) continue;
-    const std::string path = run->path_of(entry.name);
-    Known& found = known(path);
+    if (child.kind != Child::Kind::kDirectory) continue;
+    auto place = run.checkpoint(child.name);
+    Known& found = known(*place);
     // Files come and go below these, and nobody notices in the directory itself.
     const bool restless =
-        entry.name.starts_with('.') ||
-        std::ranges::find(status.saves, path, &SaveStatus::path) != status.saves.end();
+        child.name.starts_with('.') ||
+        std::ranges::find(status.saves, place->path(), &SaveStatus::path) != status.saves.end();
     if (restless) found.bytes.reset();
     if (found.bytes)
       bytes += *found.bytes;
     else
-      to_count.emplace_back(entry.name, &found);
+      to_count.emplace_back(std::move(place), &found);
   }
   std::atomic<std::uint64_t> counted = 0;
   for_each_index(runtime_.executor(), to_count.size(), [&](std::size_t i) -> Result<void> {
-    to_count[i].second->bytes = bytes_below(*run, to_count[i].first);
+    to_count[i].second->bytes = bytes_below(*to_count[i].first, "");
     counted += *to_count[i].second->bytes;
     return {};
   }).ignore_error("there is none");
@@ -139,18 +123,19 @@ std::optional<std::uint64_t> RunWatch::count_bytes(const RunStatus& status) {
 }
 
 Result<RunStatus> RunWatch::look(Bytes bytes) {
-  CAIRN_TRY_ASSIGN(const Directory run, open_run(base_, runtime_));
-  CAIRN_TRY_ASSIGN(const auto children, run.list());
+  CAIRN_TRY_ASSIGN(const auto run, open_run(base_, runtime_));
+  const auto self = run->checkpoint("");
+  CAIRN_TRY_ASSIGN(const auto children, self->list(""));
   CAIRN_TRY_ASSIGN(const auto entries, list_run(base_, runtime_));
   RunStatus status;
-  status.path = run.path();
+  status.path = run->path();
   status.time = runtime_.clock().wall();
-  status.owner = or_nothing(find_owner(base_, runtime_));
+  status.owner = or_nothing(run->find_owner());
   status.request = or_nothing(find_request(base_, runtime_));
-  add_saves(run.local(), status);
-  for (const storage::DirEntry& child : children) {
-    if (!child.name.starts_with('.') && child.kind != storage::FileKind::kFile)
-      add_saves(run.local().below(child.name), status);
+  add_saves(*self, status);
+  for (const Child& child : children) {
+    if (!child.name.starts_with('.') && child.kind != Child::Kind::kFile)
+      add_saves(*run->checkpoint(child.name), status);
   }
   add_rates(status);
   status.leftovers += static_cast<std::uint64_t>(std::ranges::count_if(status.saves, is_left_over));
@@ -159,11 +144,11 @@ Result<RunStatus> RunWatch::look(Bytes bytes) {
     ++status.checkpoints;
     if (!status.latest && !entry.abandoned && is_good(entry)) status.latest = entry;
   }
-  if (const auto space = run.fs().space(*run.handle())) {
+  if (const auto space = or_nothing(run->space())) {
     status.free_bytes = space->available;
     status.disk_bytes = space->total;
   }
-  if (bytes == Bytes::kCount) status.bytes = count_bytes(status);
+  if (bytes == Bytes::kCount) status.bytes = count_bytes(*run, status);
   return status;
 }
 

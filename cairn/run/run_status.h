@@ -16,6 +16,9 @@
 
 namespace cairn {
 
+class Destination;
+class RunDirectory;
+
 /// A save in flight, or what is left of one.
 struct SaveStatus {
   std::string path;  ///< of the checkpoint that it saves
@@ -59,8 +62,7 @@ class RunWatch {
  private:
   /// What was found out about a directory; good while that is the same.
   struct Known {
-    std::uint64_t inode = 0;
-    std::int64_t modified_ns = 0;
+    std::string version;
     std::optional<bool> good = {};
     std::optional<std::uint64_t> bytes = {};
   };
@@ -69,11 +71,11 @@ class RunWatch {
     Clock::Mono time = {};
   };
 
-  Known& known(const std::string& path);
+  Known& known(Destination& place);
   bool is_good(const RunEntry& entry);
-  void add_saves(const LocalPath& path, RunStatus& status) const;
+  void add_saves(Destination& place, RunStatus& status) const;
   void add_rates(RunStatus& status);
-  std::optional<std::uint64_t> count_bytes(const RunStatus& status);
+  std::optional<std::uint64_t> count_bytes(const RunDirectory& run, const RunStatus& status);
 
   const std::string base_;
   Runtime& runtime_;

@@ -80,7 +80,7 @@ TEST_F(Status, TheLatestIsTheNewestGoodOne) {
   ASSERT_TRUE(files::remove(dir_ / "run-30/w/0.0"));
   const RunStatus status = look();
   EXPECT_EQ(status.latest->step, 20);
-  EXPECT_EQ(status.latest->path.text(), dir_ / "run-20");
+  EXPECT_EQ(status.latest->path, dir_ / "run-20");
   EXPECT_EQ(status.checkpoints, 3u);
 }
 
@@ -162,7 +162,7 @@ TEST_F(Status, BytesAreThoseOfAllFilesAndCountedAgainOnlyWhereSomethingChanged) 
 
 TEST_F(Status, ARequestAndTheOwnerAreSeen) {
   must(request_save(dir_.path(), "before the reboot", runtime_));
-  const auto owner = must(RunOwner::take(dir_.path(), {.run_id = "r1"}, runtime_));
+  const auto owner = must(take_run(dir_.path(), {.run_id = "r1"}, runtime_));
   const RunStatus status = look();
   EXPECT_EQ(status.request, "before the reboot");
   ASSERT_TRUE(status.owner);

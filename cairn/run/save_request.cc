@@ -6,11 +6,9 @@
 #include <fmt/format.h>
 
 #include "cairn/base/json.h"
-#include "cairn/base/uri.h"
-#include "cairn/commit/posix/directory.h"
+#include "cairn/commit/open.h"
 #include "cairn/commit/process_name.h"
 #include "cairn/manifest/names.h"
-#include "cairn/run/locked_checkpoint.h"
 
 namespace cairn {
 
@@ -21,21 +19,19 @@ constexpr std::uint64_t kMaxRequestBytes = 64 * kKiB;
 }  // namespace
 
 Result<void> request_save(const std::string& base, const std::string& reason, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory run, open_run(base, runtime));
+  CAIRN_TRY_ASSIGN(const auto run, open_destination(base, runtime));
   const ProcessName from = this_process();
   const std::string text =
       dump_json(Json(Json::Object{{"reason", reason},
                                   {"time", format_timestamp(runtime.clock().wall())},
                                   {"host", from.host},
                                   {"process", from.process}}));
-  const std::string aside = fmt::format("{}.{}", kRequestName, from.process);
-  CAIRN_TRY(run.write_synced(aside, text));
-  return run.rename(aside, std::string(kRequestName));
+  return run->write(std::string(kRequestName), text);
 }
 
 Result<std::optional<std::string>> find_request(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const Directory run, open_run(base, runtime));
-  CAIRN_TRY_ASSIGN(const auto text, run.read(std::string(kRequestName), kMaxRequestBytes));
+  CAIRN_TRY_ASSIGN(const auto run, open_destination(base, runtime));
+  CAIRN_TRY_ASSIGN(const auto text, run->read(std::string(kRequestName), kMaxRequestBytes));
   if (!text) return std::optional<std::string>();
   const auto json = parse_json(*text);
   const Json* reason = json ? json->find("reason") : nullptr;
@@ -60,12 +56,8 @@ void RequestWatcher::look() {
 
 void RequestWatcher::answered() {
   if (!is_requested()) return;
-  const auto run = open_run(base_, runtime_);
-  if (run) {
-    runtime_.file_system()
-        .remove_file(run->handle(), std::string(kRequestName))
-        .ignore_error("then one more save is made");
-  }
+  const auto run = open_destination(base_, runtime_);
+  if (run) (*run)->remove(std::string(kRequestName)).ignore_error("then one more save is made");
   requested_.store(false, std::memory_order_relaxed);
 }
 

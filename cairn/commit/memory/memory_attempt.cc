@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/commit/memory/memory_attempt.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "cairn/async/per_process.h"
 #include "cairn/commit/rank_files.h"
 #include "cairn/coord/told_error.h"
 #include "cairn/manifest/names.h"
@@ -117,44 +114,6 @@ class MemoryRankBoard final : public RankBoard {
   const std::unique_ptr<storage::Store> pieces_;
 };
 
-struct Places {
-  Mutex mutex;
-  std::map<std::string, std::shared_ptr<MemoryPlace>> by_path CAIRN_GUARDED_BY(mutex);
-};
-
-}  // namespace
-
-MemoryAttempt::MemoryAttempt(std::shared_ptr<MemoryPlace> where, AttemptView seen,
-                             PrefixVersions before, int count)
-    : place(std::move(where)),
-      view(std::move(seen)),
-      versions(std::move(before)),
-      ranks(count),
-      name(std::string(kAttemptPrefix) + view.id) {}
-
-MemoryAttempt::~MemoryAttempt() { place->open()->change({.removed = {name}}); }
-
-std::unique_ptr<storage::Store> MemoryAttempt::open(const std::string& directory) const {
-  return place->open(name + "/" + directory);
-}
-
-std::unique_ptr<storage::MemoryStore> MemoryPlace::open(const std::string& below) const {
-  return storage::open_memory_store(bucket, join_path(directory, below));
-}
-
-std::shared_ptr<MemoryPlace> memory_place(const Uri& uri) {
-  Places& places = PerProcess<Places>::get();
-  const MutexLock lock(places.mutex);
-  std::shared_ptr<MemoryPlace>& place = places.by_path[uri.to_string()];
-  if (place == nullptr) {
-    place = std::make_shared<MemoryPlace>();
-    place->path = uri.to_string();
-    place->bucket = uri.authority;
-    place->directory = uri.path;
-  }
-  return place;
-}
-
 SeenAttempt look_at(MemoryAttempt& attempt) {
   SeenAttempt seen{.view = attempt.view};
   const MutexLock lock(attempt.mutex);
@@ -181,6 +140,42 @@ SeenAttempt look_at(MemoryAttempt& attempt) {
     rank.reported = found->second.reports.contains(std::string(kWrittenStage));
   }
   return seen;
+}
+
+}  // namespace
+
+MemoryAttempt::MemoryAttempt(std::shared_ptr<MemoryPlace> where, AttemptView seen,
+                             PrefixVersions before, int count)
+    : place(std::move(where)),
+      view(std::move(seen)),
+      versions(std::move(before)),
+      ranks(count),
+      name(std::string(kAttemptPrefix) + view.id) {}
+
+MemoryAttempt::~MemoryAttempt() { place->open()->change({.removed = {name}}); }
+
+std::unique_ptr<storage::Store> MemoryAttempt::open(const std::string& directory) const {
+  return place->open(name + "/" + directory);
+}
+
+std::vector<SeenAttempt> look_at_attempts(MemoryPlace& place) {
+  std::vector<SeenAttempt> seen;
+  for (const auto& [id, known] : place.attempts) {
+    if (const auto attempt = known.lock()) seen.push_back(look_at(*attempt));
+  }
+  return seen;
+}
+
+Result<Snapshot> take_snapshot(MemoryPlace& place) {
+  Snapshot snapshot;
+  const auto store = place.open();
+  CAIRN_TRY_ASSIGN(snapshot.record, read_record(*store));
+  CAIRN_TRY_ASSIGN(snapshot.mark, read_text(*store, kMarkName, kMaxMarkBytes));
+  for (SeenAttempt& attempt : look_at_attempts(place)) {
+    if (attempt.view.state == AttemptState::kAlive)
+      snapshot.attempts.push_back(std::move(attempt.view));
+  }
+  return snapshot;
 }
 
 std::unique_ptr<RankBoard> open_memory_board(std::shared_ptr<MemoryAttempt> attempt, int rank,

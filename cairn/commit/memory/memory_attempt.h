@@ -2,26 +2,20 @@
 // The attempts below memory://, as this process knows them.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cairn/async/mutex.h"
 #include "cairn/base/clock.h"
-#include "cairn/base/uri.h"
 #include "cairn/commit/attempt_rank.h"
+#include "cairn/commit/memory/memory_place.h"
 #include "cairn/commit/merge.h"
 #include "cairn/commit/seen_attempts.h"
-#include "cairn/storage/memory/memory_store.h"
+#include "cairn/commit/snapshot.h"
 
 namespace cairn {
-
-/// A directory of keys: what saves of it share. Threading: safe.
-struct MemoryPlace;
 
 /// One attempt, shared by its writer and ranks. Its data is removed with it. Threading: safe.
 struct MemoryAttempt {
@@ -51,21 +45,10 @@ struct MemoryAttempt {
   bool leader_lives CAIRN_GUARDED_BY(mutex) = true;
 };
 
-struct MemoryPlace {
-  std::string path;  ///< as its URI
-  std::string bucket;
-  std::string directory;
-  Mutex mutex;  ///< held while something becomes visible, and while a reader takes its snapshot
-  std::map<std::string, std::weak_ptr<MemoryAttempt>> attempts CAIRN_GUARDED_BY(mutex);
-
-  std::unique_ptr<storage::MemoryStore> open(const std::string& below = "") const;
-};
-
-/// The one of this process for a place.
-std::shared_ptr<MemoryPlace> memory_place(const Uri& uri);
-
-/// The attempt's ranks and what is known of them.
-SeenAttempt look_at(MemoryAttempt& attempt);
+/// Those that lie in a place, and what is known of their ranks.
+std::vector<SeenAttempt> look_at_attempts(MemoryPlace& place) CAIRN_REQUIRES(place.mutex);
+/// Destination::snapshot().
+Result<Snapshot> take_snapshot(MemoryPlace& place) CAIRN_REQUIRES(place.mutex);
 
 /// This rank's board in an attempt. `clock` must outlive it.
 std::unique_ptr<RankBoard> open_memory_board(std::shared_ptr<MemoryAttempt> attempt, int rank,

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cairn/base/sha256.h"
 #include "cairn/commit/memory/memory_attempt.h"
 #include "cairn/commit/merge.h"
 #include "cairn/manifest/names.h"
@@ -16,22 +17,6 @@ namespace cairn {
 namespace {
 
 using storage::MemoryChange;
-
-/// Nothing if it is not there.
-Result<std::optional<std::string>> read(storage::Store& store, std::string_view name,
-                                        std::uint64_t limit) {
-  const auto bytes = storage::read_all(store, name, limit);
-  if (bytes) return std::optional(std::string(as_text(bytes->bytes())));
-  if (bytes.error().code() == Code::kNotFound) return std::optional<std::string>();
-  return bytes.error();
-}
-
-Result<std::optional<Record>> read_record(storage::Store& store) {
-  CAIRN_TRY_ASSIGN(const auto text, read(store, kRecordName, kMaxRecordBytes));
-  if (!text) return std::optional<Record>();
-  CAIRN_TRY_ASSIGN(auto record, parse_record(*text));
-  return std::optional(std::move(record));
-}
 
 Result<bool> is_there(storage::Store& store, const std::string& name) {
   if (store.stat(name)) return true;
@@ -87,7 +72,7 @@ class Merge {
   }
 
   Result<void> put_files() {
-    CAIRN_TRY_ASSIGN(const auto index, read(store_, kIndexName, kMaxEformerIndexBytes));
+    CAIRN_TRY_ASSIGN(const auto index, read_text(store_, kIndexName, kMaxEformerIndexBytes));
     CAIRN_TRY_ASSIGN(const auto merged, merge_eformer_index(index, index_changes(request_)));
     if (merged) {
       CAIRN_TRY(check_length(kIndexName, merged->size(), kMaxEformerIndexBytes));
@@ -165,6 +150,8 @@ class MemoryDestination final : public Destination {
  public:
   MemoryDestination(const Uri& uri, Clock& clock) : place_(memory_place(uri)), clock_(clock) {}
 
+  const std::string& path() const override { return place_->path; }
+
   // Keys need no directory.
   Result<void> make() override { return {}; }
   void unmake() override {}
@@ -185,6 +172,8 @@ class MemoryDestination final : public Destination {
         options.ranks);
     std::erase_if(place_->attempts, [](const auto& known) { return known.second.expired(); });
     place_->attempts.emplace(attempt->view.id, attempt);
+    // Whoever lists the run finds the place, though nothing is saved there yet.
+    place_->open(attempt->name)->change({.put = {{"attempt", Buffer::own(std::string())}}});
     return std::make_unique<MemorySave>(attempt, options, clock_);
   }
 
@@ -209,30 +198,67 @@ class MemoryDestination final : public Destination {
   }
 
   Result<Snapshot> snapshot() override {
-    Snapshot snapshot;
-    CAIRN_TRY_ASSIGN(auto attempts, look());
     const MutexLock lock(place_->mutex);
-    const auto store = place_->open();
-    CAIRN_TRY_ASSIGN(snapshot.record, read_record(*store));
-    CAIRN_TRY_ASSIGN(snapshot.mark, read(*store, kMarkName, kMaxMarkBytes));
-    for (SeenAttempt& attempt : attempts) {
-      if (attempt.view.state == AttemptState::kAlive)
-        snapshot.attempts.push_back(std::move(attempt.view));
-    }
-    return snapshot;
+    return take_snapshot(*place_);
   }
 
   Result<std::vector<SeenAttempt>> look() override {
-    std::vector<SeenAttempt> seen;
     const MutexLock lock(place_->mutex);
-    for (const auto& [id, known] : place_->attempts) {
-      if (const auto attempt = known.lock()) seen.push_back(look_at(*attempt));
-    }
-    return seen;
+    return look_at_attempts(*place_);
   }
 
   Result<std::shared_ptr<storage::Store>> open_below(const std::string& directory) override {
     return std::shared_ptr<storage::Store>(place_->open()->freeze(directory));
+  }
+
+  Result<std::vector<Child>> list(const std::string& directory) override {
+    CAIRN_TRY_ASSIGN(const auto keys, place_->open(directory)->list("", false));
+    if (keys.empty())
+      return Error(Code::kNotFound, "storage/not-found", "nothing lies there")
+          .in(place_->open()->describe(directory));
+    std::vector<Child> children;
+    children.reserve(keys.size());
+    for (const storage::ListEntry& key : keys)
+      children.push_back({key.key, key.directory ? Child::Kind::kDirectory : Child::Kind::kFile});
+    return children;
+  }
+
+  Result<storage::ObjectInfo> stat(const std::string& name) override {
+    return place_->open()->stat(name);
+  }
+
+  Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) override {
+    return read_text(*place_->open(), name, limit);
+  }
+
+  Result<std::string> version_of(const std::string& directory) override {
+    const auto store = place_->open(directory);
+    CAIRN_TRY_ASSIGN(const auto keys, store->list("", true));
+    Sha256 seen;
+    for (const storage::ListEntry& key : keys) {
+      const auto info = store->stat(key.key);
+      seen.update(as_bytes(fmt::format("{} {}\n", key.key, info ? info->generation : "")));
+    }
+    return seen.hex();
+  }
+
+  Result<void> write(const std::string& name, const std::string& text) override {
+    place_->open()->change({.put = {{name, Buffer::own(text)}}});
+    return {};
+  }
+
+  Result<void> remove(const std::string& name) override {
+    place_->open()->change({.removed = {name}});
+    return {};
+  }
+
+  Result<void> update(const std::string& name, const Change& change) override {
+    const MutexLock lock(place_->mutex);
+    CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(*place_));
+    CAIRN_TRY_ASSIGN(const auto before, read_text(*place_->open(), name, kMaxMarkBytes));
+    CAIRN_TRY_ASSIGN(const auto after, change(now, before));
+    if (after == before) return {};
+    return after ? write(name, *after) : remove(name);
   }
 
  private:

@@ -81,6 +81,9 @@ Result<void> sync_path(storage::FileSystem& fs, const std::vector<std::string>& 
 /// The parent of a relative path, "." for a plain name.
 std::string parent_name(const std::string& name);
 
+/// How long the locks of a run and of the checkpoints in it are waited for.
+inline constexpr std::chrono::seconds kLockTimeout{60};
+
 /// Held until destroyed. The lock is on the open file `name`, which is never unlinked unless its
 /// directory goes; its text names the last holder, unless the file has a second name (a hard link).
 class DirectoryLock {

@@ -17,10 +17,6 @@ constexpr OpenOptions kSharedFile{.access = OpenOptions::Access::kReadWrite, .cr
 constexpr OpenOptions kFollowedDirectory{.access = OpenOptions::Access::kDirectory,
                                          .follow_links = true};
 
-std::string generation_of(const FileInfo& info) {
-  return fmt::format("{:x}-{:x}-{:x}", info.inode, info.modified_ns, info.size);
-}
-
 const char* storage_reason(std::string_view reason) {
   if (reason == "fs/not-found") return "storage/not-found";
   if (reason == "fs/symlink") return "storage/symlink";
@@ -329,6 +325,10 @@ Result<void> LocalStore::sync() {
 }
 
 }  // namespace
+
+std::string generation_of(const FileInfo& info) {
+  return fmt::format("{:x}-{:x}-{:x}", info.inode, info.modified_ns, info.size);
+}
 
 Result<std::unique_ptr<Store>> open_local_store(FileSystem& fs, const std::string& path,
                                                 const LocalStoreOptions& options) {

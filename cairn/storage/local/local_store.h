@@ -32,6 +32,9 @@ struct LocalStoreOptions {
   bool batch_sync = true;  ///< private directory: syncfs where it can be trusted; off: never
 };
 
+/// ObjectInfo::generation of a file, or of a directory: of what was added to it and removed.
+std::string generation_of(const FileInfo& info);
+
 /// `not_found` (storage/not-found), or `failed_precondition` (fs/not-a-directory) if `path` is a
 /// file. `fs` must outlive it. Reasons of the file system that store.h does not list are passed on
 /// as they are.

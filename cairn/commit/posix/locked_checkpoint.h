@@ -2,26 +2,15 @@
 // A checkpoint of a run, held by the locks under which it may be taken away.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "cairn/base/clock.h"
 #include "cairn/commit/commit_guard.h"
 #include "cairn/commit/posix/directory.h"
-#include "cairn/runtime/runtime.h"
 
 namespace cairn {
-
-/// How long one waits for the lock of a run or of a checkpoint in it.
-inline constexpr std::chrono::seconds kLockTimeout{60};
-
-/// The directory of a run.
-Result<Directory> open_run(const std::string& base, Runtime& runtime);
-
-/// The name in the run directory of what `path` leads to. `invalid_argument` (removal/outside) if
-/// it is no direct child.
-Result<std::string> name_in_run(const Directory& base, const std::string& path);
 
 /// The guard of the run, the lock of its directory, and of one child of it: taken in this order,
 /// let go in the other.
@@ -39,5 +28,8 @@ Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
                                                         const std::string& name,
                                                         const CommitGuard& guard, Clock& clock,
                                                         bool known = false);
+
+/// Does nothing but its lock lie in it? Then a save had hardly begun.
+Result<bool> is_hardly_begun(const Directory& dest);
 
 }  // namespace cairn

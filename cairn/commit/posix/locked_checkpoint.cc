@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/run/locked_checkpoint.h"
+#include "cairn/commit/posix/locked_checkpoint.h"
 
-#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "cairn/base/uri.h"
 #include "cairn/commit/posix/attempts.h"
 #include "cairn/commit/posix/take_snapshot.h"
 #include "cairn/manifest/names.h"
@@ -15,40 +13,23 @@ namespace cairn {
 
 namespace {
 
-Error outside(const Directory& base, const std::string& path) {
-  return Error(Code::kInvalidArgument, "removal/outside",
-               fmt::format("'{}' is no direct child of the run directory {}", path, base.path()));
-}
-
 Result<void> check_ours(const Directory& dest) {
   CAIRN_TRY_ASSIGN(const Snapshot seen, take_snapshot(dest.fs(), dest.local()));
   CAIRN_TRY_ASSIGN(const auto attempts, find_attempts(dest));
   const bool record = seen.record && !seen.record->prefixes.empty();
   if (record || !attempts.empty()) return {};
-  // What is left of a save that had hardly begun.
-  CAIRN_TRY_ASSIGN(const auto names, dest.list());
-  if (std::ranges::find(names, kTrashName, &storage::DirEntry::name) != names.end()) return {};
-  if (names.size() == 1 && names.front().name == kLockName) return {};
+  CAIRN_TRY_ASSIGN(const bool trash, dest.exists(std::string(kTrashName)));
+  CAIRN_TRY_ASSIGN(const bool hardly_begun, is_hardly_begun(dest));
+  if (trash || hardly_begun) return {};
   return Error(Code::kFailedPrecondition, "removal/foreign",
                fmt::format("{} was not saved by cairn, and is left alone", dest.path()));
 }
 
 }  // namespace
 
-Result<Directory> open_run(const std::string& base, Runtime& runtime) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(base));
-  return Directory::open(runtime.file_system(), local, false);
-}
-
-Result<std::string> name_in_run(const Directory& base, const std::string& path) {
-  CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
-  std::string name = local.name();
-  if (name.empty() || name.front() == '.') return outside(base, path);
-  CAIRN_TRY_ASSIGN(const auto mine, base.stat("."));
-  const auto there = base.fs().stat(nullptr, local.parent(), true);
-  if (!there || there->inode != mine.inode || there->device != mine.device)
-    return outside(base, path);
-  return name;
+Result<bool> is_hardly_begun(const Directory& dest) {
+  CAIRN_TRY_ASSIGN(const auto names, dest.list());
+  return names.size() == 1 && names.front().name == kLockName;
 }
 
 Result<std::optional<LockedCheckpoint>> lock_checkpoint(const Directory& base,
