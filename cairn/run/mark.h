@@ -48,7 +48,7 @@ std::optional<double> metric_of(const Json& extra, std::string_view name);
 Result<bool> promote(const std::string& path, Runtime& runtime);
 
 /// Marks a checkpoint whose saves have ended, under `guard` and its lock; members that another mark
-/// there has and `mark` has not stay. `failed_precondition` (mark/busy, mark/torn).
+/// there has and `mark` has not stay. `failed_precondition` (mark/busy).
 Result<void> write_mark(const std::string& path, const Mark& mark, const CommitGuard& guard,
                         Runtime& runtime);
 

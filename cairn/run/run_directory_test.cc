@@ -202,6 +202,14 @@ TEST_P(RunDirectories, RulesRemoveAndKeep) {
   EXPECT_THAT(names(), ElementsAre("run-4"));
 }
 
+TEST_P(RunDirectories, AFloorOfFreeSpaceNeedsAStorageThatKnowsIt) {
+  save("run-1", 1);
+  const auto verdicts = apply_retention(run_, {.rules = {.min_free_bytes = 1}}, *runtime_);
+  EXPECT_EQ(verdicts ? "" : reason(verdicts),
+            must(open()->space()) ? "" : "retention/space-unknown");
+  EXPECT_THAT(names(), ElementsAre("run-1"));
+}
+
 TEST_P(RunDirectories, ARequestWaitsUntilItIsAnswered) {
   save("run-1", 1);
   EXPECT_FALSE(must(find_request(run_, *runtime_)));
