@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is seen of the attempts in a destination, and what became of those that were left.
+// The attempts in a destination as a reader sees them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ enum class AttemptState : std::uint8_t {
   kAlive,
   kDead,
   kDecided,    ///< a commit
-  kAbandoned,  ///< given up; its outcome may lie there for ranks that have not read it yet
+  kAbandoned,  ///< given up; its outcome may stay for ranks that have not read it yet
 };
 
 struct AttemptView {

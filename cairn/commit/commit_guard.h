@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a save needs beside its destination's lock: permission from the run's owner.
+// Permission from the run's owner, which a save needs besides its destination's lock.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,9 @@
 
 namespace cairn {
 
-/// Called before the destination's lock is taken for the decision; what it returns is held until
-/// everything is in place. Its error refuses the save, and nothing visible changes; `cancelled`
-/// says that the caller gave the save up and knows it. Empty: nobody is asked. Called from the
-/// thread that commits.
+/// Called by the committing thread before it takes the destination's lock; the returned object is
+/// held until everything is in place. An error refuses the save, and nothing visible changes;
+/// `cancelled` means that the caller itself gave the save up. Empty: always permitted.
 using CommitGuard = std::function<Result<std::shared_ptr<void>>()>;
 
 /// What the guard returns; nothing for an empty one.

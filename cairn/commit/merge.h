@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a commit makes of the record and the index that are there: the same on every storage.
+// How a commit changes the existing record and index: the same on every storage.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `RankBoard`: what the ranks of one attempt leave for each other, on the storage that they save
-// to: phases, reports, and the one outcome. One implementation for each storage; attempt_rank.h
+// `RankBoard`: how the ranks of one attempt communicate through the storage that they save to:
+// phases, reports, and one outcome. One implementation for each storage; attempt_rank.h
 // says what the ranks do with it.
 #pragma once
 

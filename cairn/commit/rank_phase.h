@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank says of itself while it saves: for ranks that wait for it, and for people who look. A
-// save by one process has its rank 0.
+// Progress of a rank during a save, for ranks that wait for it and for `cairn watch`. A save by one
+// process is that of rank 0.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank says of its part of a save, in a file of its own in the attempt: what it wrote, or
-// why it could not.
+// Report of one rank on its part of a save: what it wrote, or why it failed. One file each in the
+// attempt.
 #pragma once
 
 #include <optional>

@@ -19,11 +19,11 @@
 
 namespace cairn {
 
-/// What a save does while the one before it is on its way.
+/// What a save does while the one before it still runs.
 enum class WhileSaving : std::uint8_t {
-  kWait,    ///< it begins when that one has ended
+  kWait,    ///< waits for it to end, then begins
   kRefuse,  ///< `unavailable` (manager/busy)
-  kQueue,   ///< its arrays are copied at once, as far as staging memory goes; it is written then
+  kQueue,   ///< copies its arrays now, as far as staging memory goes, and writes them later
 };
 
 struct AsyncManagerOptions {
@@ -37,50 +37,50 @@ struct AsyncManagerOptions {
   bool enable_validation = false;   ///< SHA-256 is stored by saves and checked by loads
   bool enable_compression = false;  ///< of zarr2 chunks; safetensors has none: no effect
   bool use_tensorstore = true;      ///< zarr2 as JAX reads it; false: safetensors
-  /// Saves return when they are committed. The environment's CAIRN_BLOCKING_SAVES=1 says so too.
+  /// Saves return after the commit. CAIRN_BLOCKING_SAVES=1 in the environment does the same.
   bool blocking = false;
   WhileSaving while_saving = WhileSaving::kWait;
   std::uint64_t shard_size = 5 * kGiB;  ///< largest safetensors part
-  /// SaveOptions::overwrite of its saves: a prefix that is there is replaced whole, whatever leaves
-  /// it has.
+  /// SaveOptions::overwrite of its saves: an existing prefix is replaced as a whole.
   bool overwrite = true;
-  /// With several ranks: SaveOptions::timeout of its saves, and how long the ranks wait for each
-  /// other when they begin one or decide something. The slowest may be far behind.
+  /// With several ranks: SaveOptions::timeout of its saves, and how long ranks wait for each other
+  /// at the start of a save and at decisions. Allow for the slowest rank.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
 };
 
-/// Gets the path when the checkpoint is committed; in the background.
+/// Called in the background with the path, after the commit.
 using SavedCallback = std::function<void(const std::string& path)>;
 
 /// One save by a manager.
 struct SaveTreeOptions {
   std::string prefix = {};
-  /// Layout, compression, SHA-256, size of parts, timeout and `overwrite` are as the manager's
-  /// options say, whatever stands here; floats are cast as it says where nothing stands here.
+  /// The manager's options override layout, compression, SHA-256, part size, timeout and
+  /// `overwrite`. Its float type is used unless one is set here.
   SaveOptions save = {};
-  /// Replaces each array before it is saved: what gathers it, or says that it need not be.
+  /// Called for each array before it is saved; the save takes what it returns, such as a gathered
+  /// array.
   LeafCallback gather_fns = {};
   SavedCallback callback = {};  ///< after SaveOptions::committed
-  /// Arrays are written from where they lie, with the same result: the log says so, once.
+  /// No effect on the result: arrays are written from where they are. Logged once.
   bool do_all_gather = false;
   bool cpu_offload = false;  ///< accepted: host memory is where saves are staged in any case
 };
 
-/// Threading: safe; with several ranks, one caller at a time and the same calls on all of them.
-/// Destroyed with saves on their way: they go on.
+/// Threading: safe; with several ranks, one caller at a time and the same calls on all ranks.
+/// Destroying it does not stop saves.
 ///
-/// An error of a save stays with its handle; it is also the answer of the next call here that saves
-/// or waits or checks, whichever is first, once. A save that is answered so has not begun.
+/// A failed save is reported by its handle, and once by the manager: the next call that saves,
+/// waits or checks returns the error. If that call was a save, it has not begun.
 class AsyncCheckpointManager {
  public:
   AsyncCheckpointManager(AsyncManagerOptions options, std::shared_ptr<Runtime> runtime);
 
   AsyncManagerOptions options() const;
-  /// For calls to come; saves on their way go on as they were.
+  /// For later calls; running saves keep the options they began with.
   void set_options(AsyncManagerOptions options);
   bool is_enabled() const { return options().enable.value_or(true); }
   const std::shared_ptr<Runtime>& runtime() const { return runtime_; }
-  /// The ranks of the job, which wait for each other as AsyncManagerOptions::timeout says.
+  /// The ranks of the job; they wait for each other up to AsyncManagerOptions::timeout.
   coord::Ranks ranks() const;
 
   /// Returns as save_async() does.
@@ -111,12 +111,12 @@ class AsyncCheckpointManager {
   Result<Loaded> load_tree_parallel(const std::string& path, const std::string& prefix_filter = "",
                                     LoadOptions options = {});
 
-  /// All saves are committed or have failed. In a callback of a save, which would wait for itself,
-  /// `failed_precondition` (manager/in-callback), as saves there.
+  /// Waits until every save is committed or has failed. Inside a callback of a save it would wait
+  /// for itself: `failed_precondition` (manager/in-callback), as for saves.
   Result<void> wait_until_finished();
-  /// Of those that have ended.
+  /// The error of a save that has ended, without waiting.
   Result<void> check_for_errors();
-  /// On their way, oldest first.
+  /// Running saves, oldest first.
   std::vector<SaveHandle> saves_in_flight() const;
 
   /// SHA-256 of the elements in C order, as hex.
@@ -136,7 +136,7 @@ class AsyncCheckpointManager {
   std::atomic<bool> told_of_gathering_ = false;
   mutable Mutex mutex_;
   AsyncManagerOptions options_ CAIRN_GUARDED_BY(mutex_);
-  std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose end nobody has seen yet
+  std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose result nobody has seen yet
 };
 
 }  // namespace cairn

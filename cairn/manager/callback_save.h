@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A save of a run that callbacks make themselves: whether they have saved anything is seen by the
-// files that they leave.
+// A save made by the user's callbacks. Whether they saved anything is seen from the files they
+// leave.
 #pragma once
 
 #include <string>
@@ -19,9 +19,9 @@ struct CallbackSave {
   CommitGuard guard;  ///< of the mark
 };
 
-/// On every rank: calls the callbacks and waits for what they have begun; the error of one is
-/// everybody's. Then rank 0 writes the mark. True on rank 0 if it has; false if no file below the
-/// path has changed, which it says through the log (checkpointer/nothing-saved).
+/// On every rank: calls the callbacks and waits for the saves they began; all ranks get the error
+/// of any. Then rank 0 writes the mark and returns true. If no file below the path changed, it
+/// returns false and logs checkpointer/nothing-saved.
 Result<bool> save_by_callbacks(const CallbackSave& save, AsyncCheckpointManager& manager);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a caller asks of the checkpoints of a run.
+// Options of a run's checkpoints.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 
 namespace cairn {
 
-/// Gets the checkpoint's path, the mesh that on_step() was given, and what its mark says.
+/// Called with the checkpoint's path, the mesh given to on_step(), and its mark.
 using CheckpointCallback = std::function<Result<void>(const std::string& destination,
                                                       const Mesh* mesh, const Json& metadata)>;
 
@@ -26,35 +26,34 @@ struct CheckpointerOptions {
   /// Time between temporary saves; nothing: there are none.
   std::optional<std::chrono::nanoseconds> save_interval = {};
   std::vector<CheckpointInterval> step_policies = {};
-  /// The time that the policies go by, asked before on_step() and saves return; empty: that of the
+  /// Clock of the policies, read before on_step() and saves return; empty: the clock of the
   /// manager's runtime.
   std::function<Clock::Wall()> now = {};
-  /// What saves and loads; null: one with default options.
+  /// Does the saves and loads; null: a manager with default options.
   std::shared_ptr<AsyncCheckpointManager> manager = {};
-  /// After the first save, temporary checkpoints and torn saves of earlier runs are removed.
+  /// Remove temporary checkpoints and torn saves of earlier runs after the first save.
   bool delete_old_temp_checkpoints = true;
   RetentionRules retention = {};  ///< applied after each save
   std::string run_id = {};        ///< empty: that of the checkpoint that was loaded, or a new one
-  bool take_over = false;         ///< from a job that owns the run and lives
-  /// Looks every second whether somebody asks for a save (save_request.h).
+  bool take_over = false;         ///< even from a live job that owns the run
+  /// Check every second for a request to save (save_request.h).
   bool watch_requests = true;
-  /// Signals that ask for a save, if the program wants that. After one that asks to stop, the save
-  /// is waited for, as long as `stop_timeout` says, before on_step() returns. They may come to any
-  /// rank: all have signals, or none.
+  /// Signals that trigger a save. After a stop signal, on_step() waits for the save, at most
+  /// `stop_timeout`. A signal to one rank is enough; set the same signals on all ranks, or none.
   std::shared_ptr<SignalWatch> signals = {};
   std::chrono::nanoseconds stop_timeout = std::chrono::minutes(10);
-  /// How much of the time several ranks may spend on agreeing at steps that save nothing: they
-  /// agree at fewer of them where that takes long, but after 50 at most. 1: at every step.
+  /// Maximum share of wall time that several ranks spend on agreeing at steps that save nothing. If
+  /// agreeing is slow, they do it at fewer steps, but at least every 50. 1: at every step.
   double agreement_share = 0.02;
-  /// A file that says in Prometheus' text format what saves do (metrics.h); empty: none.
+  /// File for metrics of saves, in Prometheus' text format (metrics.h); empty: none.
   std::string metrics_path = {};
 };
 
 struct StepOptions {
   bool force = false;  ///< save, permanently
   const Mesh* mesh = nullptr;
-  /// With trees: called once after the commit, in the background, on every rank. Without: called
-  /// before on_step() returns, and do the whole save themselves.
+  /// With trees: called in the background on every rank, once, after the commit. Without trees:
+  /// called before on_step() returns, and do the whole save.
   std::vector<CheckpointCallback> true_callbacks = {};
   /// An object of numbers, or null; what RetentionRules::best_k looks at.
   Json metrics = {};
@@ -82,8 +81,8 @@ struct LoadCheckpointOptions {
   bool discover_latest = true;  ///< false: the path itself is the checkpoint
   /// The tree as it was saved; needs a prefix. See load_pytree() of the manager for keys.
   bool structured = false;
-  /// If the latest turns out corrupt, take the next older good one; notes and log say which were
-  /// passed over, and why.
+  /// If the latest is corrupt, load the newest good one before it. Notes and log name those
+  /// skipped, and why.
   bool fallback = false;
   /// load_pytree(): the tree as it was saved; false: nested dicts with text keys, unless
   /// `load.like` gives a structure, and keys without the prefix.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `MetricsFile`: what saves did, as a plain file in Prometheus' text format, which node_exporter's
-// textfile collector and others pick up.
+// `MetricsFile`: metrics of saves in a file in Prometheus' text format, for node_exporter's
+// textfile collector and similar tools.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@
 
 namespace cairn {
 
-/// What the file says. Nothing: not known yet, and left out.
+/// The samples. An empty one is not known yet, and left out.
 struct Metrics {
   std::uint64_t saves = 0;     ///< committed, since the job began
   std::uint64_t failures = 0;  ///< that ended with an error, or could not begin
@@ -25,7 +25,7 @@ struct Metrics {
   std::optional<std::int64_t> last_step = {};
   std::optional<Clock::Wall> last_time = {};
   std::optional<double> seconds = {};        ///< from the call to the end
-  std::optional<double> stall_seconds = {};  ///< for which the caller was kept
+  std::optional<double> stall_seconds = {};  ///< during which the caller was blocked
   std::optional<std::uint64_t> bytes = {};   ///< of elements; of callbacks' saves, not known
   std::uint64_t staging_in_use = 0;
   std::uint64_t staging_limit = 0;
@@ -33,21 +33,19 @@ struct Metrics {
 /// Pure. `run` becomes a label of every sample; of what is no UTF-8 in it, the beginning is taken.
 std::string format_metrics(const Metrics& metrics, std::string_view run);
 
-/// Written whole, by rename, whenever a save begins or ends; never synced. That it cannot be
-/// written is said once through the log (metrics/not-written) and harms nothing. Counters begin at
-/// 0 with the job. On other ranks than 0 it does nothing. Threading: safe. Make it with make(): it
-/// lives until the last save has ended that it was told of.
+/// Replaced by rename whenever a save begins or ends; never synced. A failure to write it is logged
+/// once (metrics/not-written) and affects no save. Counters start at 0 with the job. Only rank 0
+/// writes. Threading: safe. Create it with make(): it lives until the last save it follows ends.
 class MetricsFile : public std::enable_shared_from_this<MetricsFile> {
  public:
   /// `base` is the run directory, whose name becomes the label `run`.
   static std::shared_ptr<MetricsFile> make(std::string path, const std::string& base,
                                            std::shared_ptr<Runtime> runtime);
 
-  /// A save that goes on in the background; it is followed to its end. `stall` is how long the call
-  /// took that began it.
+  /// Follows a background save to its end. `stall`: how long the call that began it took.
   void began(const SaveHandle& handle, std::optional<std::int64_t> step,
              std::chrono::nanoseconds stall);
-  /// A save that failed before there was a handle.
+  /// A save failed before it had a handle.
   void failed();
 
  private:

@@ -12,8 +12,8 @@
 
 namespace cairn {
 
-/// A save goes on from what this job loaded or saved last, of steps up to its own. If there is
-/// none, it goes on from the saves of the latest branch in the directory up to its step. Threading:
+/// A save continues from what this job loaded or saved last at a step up to its own; without one,
+/// from the latest branch in the directory, up to its step. Threading:
 /// confined. Rank 0's alone.
 class RunBranch {
  public:
@@ -23,9 +23,8 @@ class RunBranch {
   /// This job has loaded a checkpoint of the run.
   void loaded(std::int64_t step, const Lineage& lineage);
 
-  /// For a save of `step` into the directory `name` of the run. Lists the run where the branch
-  /// changes; checkpoints that are left behind by that are named in the log
-  /// (checkpointer/rewound).
+  /// For a save of `step` into the directory `name` of the run. Lists the run only where the branch
+  /// changes, and then logs the checkpoints left behind (checkpointer/rewound).
   Lineage next(std::int64_t step, const std::string& name, RunOwner& owner);
 
  private:

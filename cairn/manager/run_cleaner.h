@@ -15,7 +15,7 @@
 
 namespace cairn {
 
-/// Rank 0's. What cannot be removed is said through the log and stays. Threading: safe.
+/// Rank 0's. What cannot be removed stays, with a warning in the log. Threading: safe.
 class RunCleaner : public std::enable_shared_from_this<RunCleaner> {
  public:
   RunCleaner(std::string base, std::shared_ptr<Runtime> runtime)
@@ -35,7 +35,7 @@ class RunCleaner : public std::enable_shared_from_this<RunCleaner> {
   Result<Removal> remove(const std::string& path, const RemovalOptions& options);
   /// In the background.
   void empty_trash_later();
-  /// Until what was removed is deleted; by this process, if it was forked meanwhile.
+  /// Waits until removed bytes are deleted. In a forked child: only its own removals.
   void wait();
 
  private:

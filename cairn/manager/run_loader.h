@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run goes on: the latest checkpoint is found and loaded, by all ranks the same.
+// How a run resumes: all ranks load the same latest checkpoint.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace cairn {
 
-/// Tells `branch` what it loads of the run; it must outlive the loader. With several ranks every
-/// rank makes the same calls; rank 0 looks for all. Threading: confined.
+/// Tells `branch` what it loads of the run; `branch` must outlive the loader. With several ranks,
+/// every rank makes the same calls, and rank 0 does the looking. Threading: confined.
 class RunLoader {
  public:
   RunLoader(std::string base, std::shared_ptr<AsyncCheckpointManager> manager, RunBranch& branch)
@@ -22,8 +22,8 @@ class RunLoader {
         runtime_(*manager_->runtime()),
         branch_(branch) {}
 
-  /// Nothing if there is none that is good; `corrupt` (run/no-good-checkpoint) if those that were
-  /// fallen back to are damaged too. `with_prefix`: keys as in load_pytree().
+  /// Nothing if there is no good checkpoint; `corrupt` (run/no-good-checkpoint) if all fallbacks
+  /// are damaged too. `with_prefix`: keys as in load_pytree().
   Result<std::optional<Loaded>> load(const LoadCheckpointOptions& options, bool with_prefix);
 
   /// Checkpointer::load_pytree().
@@ -35,7 +35,7 @@ class RunLoader {
 
   Error no_checkpoint(const LoadCheckpointOptions& options) const;
 
-  /// Of the run that saved what was loaded last; empty: not known.
+  /// Id of the run that saved what was loaded last; empty: unknown.
   const std::string& run_id() const { return run_id_; }
 
  private:

@@ -8,16 +8,16 @@
 
 namespace cairn {
 
-/// Where `destination` leads: a name in the run directory, or an absolute path, with links and ".."
-/// in it or not, or a URL. What is in the run directory begins with `base` as it is written; what
-/// leads elsewhere, or to the run directory itself, stays as it is but for its dots.
+/// The path that `destination` means: a name in the run directory, an absolute path (links and ".."
+/// allowed), or a URL. Paths in the run directory are returned with `base` in front, as it is
+/// written; others unchanged, except that dots are resolved.
 /// `invalid_argument` (checkpointer/destination) for a relative path that leaves the run directory.
 Result<std::string> place_of(const std::string& base, const std::string& destination);
 
-/// Does the path lead into the run directory, however both are written?
+/// Is the path in the run directory? Links and dots in either are resolved.
 bool leads_into_run(const std::string& base, const std::string& path);
 
-/// Of what place_of() gives, or a step.
+/// The same for what place_of() returned; cheap.
 bool is_of_run(const std::string& base, const std::string& path);
 
 }  // namespace cairn

@@ -30,29 +30,28 @@ class SavePolicy {
   static Result<SavePolicy> make(std::optional<std::chrono::nanoseconds> save_interval,
                                  std::vector<CheckpointInterval> steps, Clock::Wall now);
 
-  /// What to do at this step; nobody but saved() takes note of a save. In this order:
+  /// What to do at this step. Only saved() records a save. The first rule that fits:
   ///  - forced: permanent, whatever the rest says;
   ///  - step 0: nothing, and the clock starts again;
   ///  - the step that was saved last: nothing;
   ///  - the first interval with until >= step divides it: permanent;
   ///  - the save interval has passed since the last save: temporary.
-  /// A clock that jumps back takes nothing away from the time that has passed already, and adds
-  /// nothing: the last save moves back with it. A jump forwards counts as time.
+  /// If the clock jumps back, the time of the last save moves back with it, so no elapsed time is
+  /// lost. A jump forward counts as elapsed time.
   /// Allocates nothing.
   SaveKind decide(std::int64_t step, Clock::Wall now, bool force = false);
 
-  /// Is it one of the steps that the intervals say? They know neither the clock nor what was saved:
-  /// all ranks agree on it.
+  /// Is it a step of the intervals? Depends on the step alone, so all ranks get the same answer.
   bool is_step_to_save(std::int64_t step) const;
 
-  /// A save of this step has been made, by whomever.
+  /// A save of this step was made, by this job or by hand.
   void saved(std::int64_t step, Clock::Wall now);
 
   /// 0 in the beginning.
   std::int64_t last_save_step() const { return last_step_; }
   void set_last_save_step(std::int64_t step) { last_step_ = step; }
   Clock::Wall last_save_time() const { return last_time_; }
-  /// One that lies ahead of the clock counts as now.
+  /// A time ahead of the clock counts as now.
   void set_last_save_time(Clock::Wall time) { last_time_ = seen_ = time; }
 
  private:

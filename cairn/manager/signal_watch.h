@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves because a signal came: a cluster that takes the machine back sends SIGTERM first. The
-// program opts in; nothing else in the library installs a handler.
+// Saves on a signal: a cluster sends SIGTERM before it takes the machine back. Opt-in; nothing else
+// in the library installs a signal handler.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace cairn {
 
-/// Watches signals from its making until it is destroyed, when the handlers that were there come
-/// back. One watch for a signal at a time. Threading: safe.
+/// Watches signals until destroyed, then restores the previous handlers. One watch per signal at a
+/// time. Threading: safe.
 class SignalWatch {
  public:
   struct Options {
@@ -25,10 +25,10 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  /// One came since the last answered().
+  /// A signal came since the last answered().
   bool is_requested() const;
   void answered();
-  /// One of save_and_stop came, at any time.
+  /// A signal of save_and_stop has come.
   bool should_stop() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a run saves at a step: by its policies, on request or after a signal, the same on all
-// ranks.
+// Whether a run saves at a step: by its policies, on request or after a signal. All ranks decide
+// alike.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace cairn {
 
-/// The time that the policies of a run go by.
+/// The clock of a run's policies.
 Clock::Wall now_of(const CheckpointerOptions& options, Runtime& runtime);
 
 /// With several ranks every rank makes the same calls; rank 0 decides. Threading: confined.
@@ -28,15 +28,15 @@ class StepDecider {
   StepDecider(const CheckpointerOptions& options, const std::string& base, SavePolicy policy,
               std::shared_ptr<AsyncCheckpointManager> manager);
 
-  /// Rank 0's, on every rank. An error of the manager's earlier saves is the answer if nobody has
-  /// heard of it yet.
+  /// Rank 0's decision, on every rank. Returns the error of an earlier save of the manager if no
+  /// call has returned it yet.
   Result<Decision> decide(std::int64_t step, bool force);
   /// Checkpointer::is_time().
   Result<bool> is_time(std::int64_t step, bool force);
 
-  /// A save of this step has begun: requests and signals that have come are answered by it.
+  /// A save of this step has begun; it answers the requests and signals that came before.
   void saved(std::int64_t step);
-  /// What was asked for by a signal to stop has been saved.
+  /// The save that a stop signal asked for is done.
   void stop() { stop_ = true; }
   bool should_stop() const { return stop_; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// At which steps the ranks of a run ask each other whether to save.
+// At which steps the ranks of a run agree on whether to save.
 #pragma once
 
 #include <chrono>
@@ -16,25 +16,25 @@ namespace cairn {
 /// Threading: compatible.
 class StepSchedule {
  public:
-  /// Nobody waits longer than about this, at the pace so far, for what rank 0 alone knows.
+  /// Target for how long a decision of rank 0 takes to reach the others, at the current pace.
   static constexpr std::chrono::seconds kLongest{5};
-  /// However fast they were: nobody knows the pace of the steps to come.
+  /// Maximum steps between agreements, however fast steps are: later ones may be slower.
   static constexpr std::int64_t kMost = 50;
 
   /// `share`: above 0; 1 or more: at every step.
   explicit StepSchedule(double share) : share_(share) {}
 
-  /// Do the ranks agree at this step, if nothing else makes them? At the first, at those that are
-  /// planned, and when steps go back or stand still.
+  /// Do the ranks agree at this step? At the first step, at planned ones, and when steps go back or
+  /// repeat.
   bool is_due(std::int64_t step) const { return step >= next_ || step <= last_; }
 
   /// On rank 0, in an agreement at `step` that began at this time: how many steps until the next.
-  /// At most twice as many as the time before, and kMost.
+  /// At most twice the previous number, and at most kMost.
   std::int64_t plan(std::int64_t step, Clock::Mono began) const;
 
-  /// On every rank: it was agreed that the next is after so many steps.
+  /// On every rank: the next agreement is after this many steps.
   void agreed(std::int64_t step, std::int64_t steps);
-  /// On rank 0, when the agreement is over.
+  /// On rank 0, at the end of the agreement.
   void took(Clock::Mono began, Clock::Mono ended);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a load found wrong with a checkpoint of a run, kept in it as `.cairn-damage`, so that a
-// listing need not check the sums again. Retention, in any process, then does not count the
-// checkpoint as a good one. A later save into the checkpoint makes the note void.
+// Damage that a load found in a checkpoint of a run, noted in it as `.cairn-damage`: listings then
+// know it without reading the data, and retention, in any process, does not count the checkpoint as
+// good. A later save into the checkpoint voids the note.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace cairn {
 
-/// About what lies there now. A checkpoint without a record gets no note: nothing removes it.
+/// About the state that is there now. Does nothing without a record: such checkpoints are never
+/// removed.
 Result<void> note_damage(const std::string& path, const std::string& why, Runtime& runtime);
 
 /// The sentence; empty: there is no note about this state.

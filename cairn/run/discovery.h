@@ -32,13 +32,12 @@ struct RunEntry {
   bool link = false;  ///< a symbolic link in the run directory
   /// What its mark says of its place in the run; place() says whether that counts here.
   std::optional<Lineage> lineage;
-  /// The run went back behind it and saved again: it is listed last, and never taken as the latest.
-  /// By the numbers of saves; for one without a number, by its time: a later save of the run has a
-  /// lower step.
+  /// The run went back to an earlier step and saved again: listed last, and never the latest. Known
+  /// by the numbers of saves; without a number by time: a later save of the run has a lower step.
   bool abandoned = false;
   std::string run_id;   ///< of the run that saved it; empty: not known
   Json extra;           ///< the other members of its mark: an object, or null
-  std::string problem;  ///< why it cannot be used; empty: nothing was noticed
+  std::string problem;  ///< why it cannot be used; empty: no problem seen
   std::string damage;   ///< what a load found wrong with it (damage_note.h); empty: nothing
 
   /// Where it stands among the saves of this run. Null: a job of Cairn did not save it as one of a
@@ -56,16 +55,16 @@ struct RunEntry {
 /// `not_found` if the base does not exist.
 Result<std::vector<RunEntry>> list_run(const std::string& base, Runtime& runtime);
 
-/// Why the checkpoint cannot be taken after all: what was noticed, or what comes to light when it
-/// is opened and its files are looked for. Empty: it can.
+/// Why the checkpoint cannot be loaded: its `problem`, or what opening it and looking for its files
+/// shows. Empty: it can.
 std::string find_problem(const RunEntry& entry, Runtime& runtime);
 
-/// Is every file there that the metadata of the checkpoint name? Looks at names alone. `corrupt`
+/// Are all files there that the checkpoint's metadata name? Does not open them. `corrupt`
 /// (discovery/missing-files), with the first that is missing. Writers that leave out chunks of
 /// zeros (TensorStore before 0.1.68) cannot be told from a loss, and count as one.
 Result<void> check_files(const Checkpoint& checkpoint, Runtime& runtime);
 
-/// The branch that the run saved last: the place with the highest number. Null: nothing has one.
+/// The branch of the newest save: the place with the highest number. Null: none has a number.
 const Lineage* latest_branch(const std::vector<RunEntry>& entries);
 
 /// Path of the newest marked checkpoint that opens and is whole, of those after `older_than` if

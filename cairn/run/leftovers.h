@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What earlier jobs left in a run directory: unfinished saves, trash, and temporary checkpoints
-// that have been replaced.
+// Leftovers of earlier jobs in a run directory: unfinished saves, trash, replaced temporary
+// checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Leftover {
   enum class Kind : std::uint8_t {
     kAttempt,    ///< of a writer that died or gave up
     kTrash,      ///< what is about to be deleted
-    kTemporary,  ///< a temporary checkpoint that a newer good one has replaced
+    kTemporary,  ///< a temporary checkpoint that a newer good one replaced
   };
   Kind kind = Kind::kAttempt;
   std::string path;
@@ -27,10 +27,10 @@ struct Leftover {
 /// Those of the run directory itself and of its direct children.
 Result<std::vector<Leftover>> find_leftovers(const std::string& base, Runtime& runtime);
 
-/// Removes them. A torn checkpoint loses the attempt that tore it, and its mark becomes
-/// `metadata.json.torn`, so that nobody takes what is left for a whole one; a directory in which
-/// nothing else lies goes too. A save that was decided but not finished is finished. What cannot be
-/// removed now is in the list with its problem.
+/// Removes them, and finishes saves that were decided but not finished. Of a torn checkpoint, the
+/// attempt is removed and the mark renamed to `metadata.json.torn`, so that no reader takes the
+/// rest for a whole checkpoint; a directory that is then empty goes too. What cannot be removed is
+/// listed with its problem.
 Result<std::vector<Leftover>> clean_leftovers(const std::string& base, const CommitGuard& guard,
                                               Runtime& runtime);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which saves of a run a checkpoint goes on from. A run that goes back to an earlier step and saves
-// again leaves a branch behind; the numbers tell it from the branch that goes on.
+// The saves of a run that a checkpoint continues. A run that goes back to an earlier step and saves
+// again leaves a branch behind; the numbers of saves tell the branches apart.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Lineage {
 };
 
 Json to_json(const Lineage& lineage);
-/// Pure. Nothing for what is no lineage: the checkpoint is then ordered by its step.
+/// Pure. Nothing if it is no lineage: the checkpoint is then ordered by its step.
 std::optional<Lineage> parse_lineage(const Json& json);
 
 }  // namespace cairn

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mark `metadata.json`, by which a run's checkpoint is found, and what people attach to a
-// checkpoint by hand: promotion and pins.
+// The mark `metadata.json`, by which discovery finds a run's checkpoint; promotion and pins.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace cairn {
 
-/// What the mark says. The reference system and its clients write it too, with members of their
+/// Content of the mark. The reference system and its clients write marks too, with members of their
 /// own.
 struct Mark {
   std::optional<std::int64_t> step = {};
@@ -31,7 +30,7 @@ Result<Mark> parse_mark(std::string_view text);
 /// As the reference system writes it: step, timestamp, is_temporary on one line; then the others,
 /// and the lineage.
 std::string dump_mark(const Mark& mark);
-/// What users see of it: all but the lineage.
+/// Without the lineage, for users.
 Json to_json(const Mark& mark);
 /// The directory of a step in a run, unless the caller names another: "run-100".
 std::string step_directory(std::int64_t step);
@@ -47,19 +46,18 @@ std::optional<double> metric_of(const Json& extra, std::string_view name);
 /// `failed_precondition` (mark/torn) for the rest of a save that did not finish.
 Result<bool> promote(const std::string& path, Runtime& runtime);
 
-/// Marks a checkpoint whose saves have ended, under `guard` and its lock; members that another mark
-/// there has and `mark` has not stay. `failed_precondition` (mark/busy).
+/// Marks a checkpoint in which no save is running, under `guard` and its lock. Members of an
+/// existing mark that `mark` lacks stay. `failed_precondition` (mark/busy).
 Result<void> write_mark(const std::string& path, const Mark& mark, const CommitGuard& guard,
                         Runtime& runtime);
 
-/// A pinned checkpoint is never removed, by nobody: neither by retention nor by name. The pin is a
-/// file of its own (`.cairn-pin`), so that it survives whoever rewrites the mark. Pinning again
-/// replaces the reason. `not_found` if there is no such directory, `failed_precondition`
-/// (pin/not-a-checkpoint).
+/// A pinned checkpoint is never removed, neither by retention nor by name. The pin is a file of its
+/// own (`.cairn-pin`), so rewriting the mark does not lose it. Pinning again replaces the reason.
+/// `not_found` if there is no such directory, `failed_precondition` (pin/not-a-checkpoint).
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime);
 /// False: it was not pinned.
 Result<bool> unpin(const std::string& path, Runtime& runtime);
-/// The reason it is pinned for, which may be empty; nothing: it is not pinned.
+/// The reason of the pin, which may be empty; nothing: not pinned.
 Result<std::optional<std::string>> find_pin(const std::string& path, Runtime& runtime);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of a checkpoint's directory: which are the checkpoint's, which other people's.
+// Which files in a checkpoint's directory belong to the checkpoint, and which to others.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace cairn {
 
 struct OwnFiles {
   std::vector<std::string> beside;  ///< files of the checkpoint beside its entries, sorted
-  std::string other;                ///< the first that is nobody's we know; empty: there is none
-  /// The index lists arrays that no record names: other people's checkpoint is in it as well. Then
-  /// the index and what stands beside it are theirs.
+  std::string other;                ///< the first file that is not ours; empty: none
+  /// The index lists arrays that our record does not name: another system's checkpoint lies there
+  /// too. The index and the files beside it are then theirs.
   bool shared = false;
 };
 

@@ -19,9 +19,9 @@ namespace cairn {
 struct RemovalOptions {
   /// Leave it alone if its mark does not say, under the lock, that it is temporary.
   bool only_if_temporary = false;
-  /// What others put into the checkpoint goes with it, arrays included, as it does if its mark says
-  /// that it is temporary. Otherwise their files stay, and the directory with them. It must have a
-  /// record of ours either way, unless the caller knows that it is one of the run.
+  /// Remove other people's files in it too, arrays included; always so for temporary checkpoints.
+  /// Otherwise they stay, and so does the directory. The checkpoint must have a record of ours
+  /// either way, unless it is `known` to be of the run.
   bool with_other_files = false;
   bool known = false;
   CommitGuard guard = {};  ///< of the run; taken before the locks
@@ -29,7 +29,7 @@ struct RemovalOptions {
 
 enum class Removal : std::uint8_t {
   kRemoved,       ///< it is in the trash
-  kOthersStay,    ///< ours is gone, deleted; the directory and what others put into it stay
+  kOthersStay,    ///< our files are deleted; the directory and other people's files stay
   kNotTemporary,  ///< only_if_temporary, and it is permanent or has no mark
   kNotThere,
 };

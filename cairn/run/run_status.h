@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as somebody sees it who looks from outside: who owns it, what is saved, which saves are on
-// their way and how far each rank of them is. Takes no lock and needs no right to write.
+// A run seen from outside: its owner, its checkpoints, the saves in flight and the progress of each
+// of their ranks. Takes no lock and needs read permission only.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,13 @@ class RunDirectory;
 struct SaveStatus {
   std::string path;  ///< of the checkpoint that it saves
   SeenAttempt attempt;
-  /// Of all its ranks, since the look before; nothing at the first.
+  /// Of all its ranks, since the previous look; nothing at the first.
   std::optional<double> bytes_per_second = {};
 
-  /// Of all ranks that have said it.
+  /// Sums over the ranks that have reported.
   std::uint64_t done() const;
   std::uint64_t total() const;
-  /// Its writer lives, or it is decided and being put in place.
+  /// Its writer is alive, or it is decided and being moved into place.
   bool in_flight() const;
 };
 
@@ -47,16 +47,16 @@ struct RunStatus {
   std::optional<std::uint64_t> disk_bytes = {};  ///< of the disk
 };
 
-/// Looks again and again; what did not change is neither counted nor checked again. Threading:
+/// For repeated looks: what did not change is neither counted nor checked again. Threading:
 /// confined. The runtime must outlive it.
 class RunWatch {
  public:
   RunWatch(std::string base, Runtime& runtime);
 
   enum class Bytes : std::uint8_t { kCount, kLeaveOut };
-  /// Counting the bytes visits every file, at first. What cannot be read (being written, being
-  /// removed, not permitted) is left out. `not_found` if there is no such directory. In the process
-  /// that saves it first waits for its own saves, as list_run() does: that one has a SaveHandle.
+  /// Counting bytes visits every file the first time. Files that cannot be read are left out.
+  /// `not_found` if there is no such directory. In the saving process it first waits for that
+  /// process's own saves, as list_run() does; use the SaveHandle there.
   Result<RunStatus> look(Bytes bytes = Bytes::kCount);
 
  private:

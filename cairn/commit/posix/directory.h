@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small acts on an open directory that the commit is made of: whole files, synced directories,
-// trees removed, and the lock.
+// The building blocks of a commit on a file system: whole files, synced directories, removal of
+// trees, and the lock.
 #pragma once
 
 #include <chrono>
