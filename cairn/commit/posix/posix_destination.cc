@@ -97,7 +97,8 @@ class PosixDestination final : public Destination {
   }
 
   Result<void> remove(const std::string& name) override {
-    const auto removed = fs_.remove_file(nullptr, path_.below(name));
+    CAIRN_TRY_ASSIGN(const Directory dest, open());
+    const auto removed = fs_.remove_file(dest.handle(), name);
     return !removed && removed.error().code() == Code::kNotFound ? Result<void>() : removed;
   }
 

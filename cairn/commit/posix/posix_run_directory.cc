@@ -84,10 +84,10 @@ class PosixRunDirectory final : public RunDirectory {
   Result<std::string> name_of(const std::string& path) const override {
     CAIRN_TRY_ASSIGN(const LocalPath local, LocalPath::parse(path));
     std::string name = local.name();
-    const auto mine = fs_.stat(nullptr, path_, true);
+    CAIRN_TRY_ASSIGN(const auto mine, fs_.stat(nullptr, path_, true));
     const auto parent = fs_.stat(nullptr, local.parent(), true);
-    const bool child = mine && parent && parent->inode == mine->inode &&
-                       parent->device == mine->device && !name.empty() && name.front() != '.';
+    const bool child = parent && parent->inode == mine.inode && parent->device == mine.device &&
+                       !name.empty() && name.front() != '.';
     if (child) return name;
     return Error(
         Code::kInvalidArgument, "removal/outside",
