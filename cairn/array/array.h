@@ -13,7 +13,7 @@ Strides dense_strides(const Shape& shape, std::size_t item_size);
 /// The same in Fortran order.
 Strides fortran_strides(const Shape& shape, std::size_t item_size);
 
-/// Bytes of a dense array. `invalid_argument` for a shape that nobody could hold: shape/negative,
+/// Bytes of a dense array. `invalid_argument` for an impossible shape: shape/negative,
 /// shape/overflow, shape/rank.
 Result<std::uint64_t> dense_nbytes(DType dtype, const Shape& shape);
 
@@ -27,7 +27,7 @@ class Array {
   /// `resource_exhausted` for too little memory.
   static Result<Array> allocate(DType dtype, Shape shape);
   static Result<Array> zeros(DType dtype, Shape shape);
-  /// Dense C-order over bytes that are there. `invalid_argument` (array/size-mismatch).
+  /// Dense C-order over existing bytes. `invalid_argument` (array/size-mismatch).
   static Result<Array> wrap(DType dtype, Shape shape, Buffer bytes);
   /// Any strides; the first element is `offset` bytes into the buffer. `invalid_argument`
   /// (array/out-of-bounds) if any element would lie outside it.
@@ -52,7 +52,7 @@ class Array {
   ByteSpan bytes() const { return {data(), static_cast<std::size_t>(nbytes())}; }
   MutableByteSpan mutable_bytes() { return {mutable_data(), static_cast<std::size_t>(nbytes())}; }
 
-  /// A view of part of it: same memory. REQUIRES: `box` lies within shape().
+  /// A view of a part, sharing the memory. REQUIRES: `box` lies within shape().
   Array slice(const Box& box) const;
   /// Same memory if dense, else a dense copy.
   Result<Array> to_dense() const;

@@ -9,9 +9,9 @@
 
 namespace cairn {
 
-/// In memory every element takes whole bytes (int4 one byte with the high bits zero, as ml_dtypes
-/// and zarr have it); formats that pack do so at their edge. Complex is (real, imaginary). Little
-/// endian.
+/// In memory every element takes whole bytes (int4: one byte with the high bits zero, as in
+/// ml_dtypes and zarr). Formats that pack elements do so when they read and write. Complex is
+/// (real, imaginary). Little endian.
 // clang-format off
 enum class DType : std::uint8_t {
   kBool,
@@ -31,7 +31,7 @@ enum class DTypeKind : std::uint8_t { kBool, kSigned, kUnsigned, kFloat, kComple
 std::span<const DType> all_dtypes();
 /// JAX's name: "bfloat16", "float8_e4m3fn", "int4", ...
 std::string_view dtype_name(DType dtype);
-/// The inverse; nothing for an unknown name.
+/// The inverse; nullopt for an unknown name.
 std::optional<DType> parse_dtype(std::string_view name);
 DTypeKind dtype_kind(DType dtype);
 inline bool is_float(DType dtype) { return dtype_kind(dtype) == DTypeKind::kFloat; }

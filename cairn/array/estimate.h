@@ -12,13 +12,13 @@ namespace cairn {
 /// as for dense_nbytes().
 Result<std::uint64_t> estimate_array_nbytes(DType dtype, const Shape& shape);
 
-/// Views along the first dimension: as many equal ones as `memory_limit` asks for, the last one
-/// with the remainder. One view of everything if it fits, or cannot be split into so many. A limit
-/// of 0 counts as 1.
+/// Splits along the first dimension into as many equal views as `memory_limit` requires; the last
+/// one also has the remainder. One view if the array fits or cannot be split that far. A limit of 0
+/// counts as 1.
 std::vector<Array> chunk_tensor_by_memory(const Array& array, std::uint64_t memory_limit);
 
-/// SHA-256 of the elements in C order, as hex. `resource_exhausted` for an array that is not dense
-/// and does not fit into memory once more.
+/// SHA-256 of the elements in C order, as hex. `resource_exhausted` if the array is not dense and a
+/// dense copy does not fit into memory.
 Result<std::string> compute_checksum(const Array& array);
 
 }  // namespace cairn

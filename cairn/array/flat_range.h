@@ -10,7 +10,7 @@
 namespace cairn {
 
 /// Elements [begin, end) of an array in C order, as the fewest boxes, in order: at most 2 * rank -
-/// 1 of them (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
+/// 1 (one at rank 0). REQUIRES: begin <= end <= elements of the shape.
 std::vector<Box> flat_range_boxes(const Shape& shape, std::uint64_t begin, std::uint64_t end);
 
 /// Position in C order of an index. REQUIRES: inside the shape.
@@ -19,11 +19,12 @@ std::uint64_t flat_index(const Shape& shape, const Shape& index);
 /// The index at a position in C order. REQUIRES: position < elements of the shape.
 Shape index_at(const Shape& shape, std::uint64_t position);
 
-/// Calls visit(Box) for each run in C order of the shape that the box consists of, in order.
+/// Splits the box into its contiguous runs in the C order of the shape, and calls visit(Box) for
+/// each, in order.
 template <typename Visit>
 void each_run(const Shape& shape, Box box, const Visit& visit, std::size_t from = 0);
 
-/// Is the box one run in C order of the shape? An empty box is.
+/// Is the box one contiguous run in the C order of the shape? Empty boxes are.
 bool is_flat(const Shape& shape, const Box& box);
 
 template <typename Visit>

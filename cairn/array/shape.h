@@ -20,8 +20,8 @@ constexpr std::size_t kMaxRank = 32;
 /// Byte steps between neighbours along each dimension; may be negative or zero.
 using Strides = std::vector<std::int64_t>;
 
-/// Product of the dimensions; 1 for rank 0. `invalid_argument` (shape/negative, shape/overflow,
-/// shape/rank) for a shape that nobody could hold.
+/// Product of the dimensions; 1 for rank 0. `invalid_argument` for an impossible shape:
+/// shape/negative, shape/overflow, shape/rank.
 Result<std::uint64_t> element_count(const Shape& shape);
 /// "(2, 3)", "()", as people write them.
 std::string to_string(const Shape& shape);
@@ -40,11 +40,11 @@ struct Box {
   /// REQUIRES: a box that came from a valid shape (does not overflow).
   std::uint64_t elements() const;
   bool contains(const Box& other) const;
-  /// Common part; empty() where they do not meet. REQUIRES: equal rank.
+  /// The intersection; empty() if there is none. REQUIRES: equal rank.
   Box intersect(const Box& other) const;
-  /// The same box seen from `origin`. REQUIRES: equal rank.
+  /// The same box in coordinates relative to `origin`. REQUIRES: equal rank.
   Box relative_to(const Shape& origin) const;
-  /// The box that is this one when it is seen from `origin`. REQUIRES: equal rank.
+  /// The inverse of relative coordinates: this box, moved by `origin`. REQUIRES: equal rank.
   Box moved_by(const Shape& origin) const;
 
   bool operator==(const Box&) const = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of boxes between strided places: the inner loop of every save and load.
+// Copies of boxes between strided memory: the inner loop of every save and load.
 #pragma once
 
 #include "cairn/array/dtype.h"
@@ -26,8 +26,8 @@ std::int64_t byte_offset(const Shape& index, const Strides& strides);
 /// at most kMaxRank, and do not overlap.
 void copy_strided(const Shape& shape, std::size_t item_size, ConstStridedSpan from, StridedSpan to);
 
-/// Reverses the bytes of each element in place: big endian to little and back. Complex types
-/// reverse each half.
+/// Reverses the bytes of each element in place, to convert between big and little endian; complex
+/// types reverse each half.
 void swap_byte_order(DType dtype, MutableByteSpan bytes);
 
 /// Packs one-byte elements to `bits` (2, 4 or 6) each, first element in the lowest bits, and back.

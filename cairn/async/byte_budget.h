@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bound on host memory: bytes are acquired before they are allocated, and come back by scope.
+// The limit on host memory: bytes are acquired before they are allocated, and given back when their
+// holder is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace cairn {
 
-/// Threading: safe. First come, first served, so a large request is not starved by small ones.
+/// Threading: safe. First come, first served, so small requests cannot starve a large one.
 class ByteBudget {
  public:
   /// Bytes held; given back by the destructor. Movable. The budget must outlive it.
@@ -32,7 +33,7 @@ class ByteBudget {
 
   std::uint64_t limit() const { return limit_; }
   /// Blocks until `bytes` are free. A request above the limit waits for the whole budget and takes
-  /// it: callers split what they can, and one oversized object still gets through.
+  /// it: callers split what they can, and a single oversized object still gets through.
   Lease acquire(std::uint64_t bytes);
   std::uint64_t in_use() const;
   /// Largest in_use() so far.

@@ -8,17 +8,17 @@
 
 namespace cairn {
 
-/// The exception that is being handled: `resource_exhausted` (base/out-of-memory) for a failed
-/// allocation, otherwise `internal` (async/exception). Needs no memory for the first.
-/// REQUIRES: called in a handler.
+/// The exception being handled, as an error: `resource_exhausted` (base/out-of-memory) for a failed
+/// allocation, otherwise `internal` (async/exception). A failed allocation needs no further memory
+/// here. REQUIRES: called in a handler.
 Error caught_error();
 
-/// Makes what the first exception of this thread needs, while there is memory for that: without it
-/// the C++ runtime ends the program. Called where threads begin and where work does; costs nothing
-/// from the second call on.
+/// Allocates, while there is memory, what the first exception of this thread needs; without it the
+/// C++ runtime would end the program. Called where threads and tasks begin; later calls cost
+/// nothing.
 void prepare_for_exceptions();
 
-/// What `work` returns, which is a Result; an exception of it is an error.
+/// Calls `work`, which returns a Result; an exception becomes an error.
 template <typename Work>
 std::invoke_result_t<Work> without_exceptions(Work&& work) {
   prepare_for_exceptions();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool of threads. `background.h` and `ticker.h` make some for other ends; nobody outside this
-// room does.
+// A pool of threads. Only `background.h` and `ticker.h` make other threads, for other purposes.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +11,8 @@
 
 namespace cairn {
 
-/// Runs tasks, in any order, on threads of its own. Threading: safe. A task that throws ends the
-/// program's promise that nothing throws: the exception is caught and dropped, so tasks carry
-/// results.
+/// Runs tasks, in any order, on threads of its own. Threading: safe. Tasks report errors through
+/// their results; an exception that a task throws is caught and dropped.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -23,14 +21,15 @@ class Executor {
   virtual std::size_t width() const = 0;
 };
 
-/// A fixed pool. The destructor runs what was added, then joins.
+/// A fixed pool. The destructor runs the tasks that were added, then joins.
 std::unique_ptr<Executor> make_thread_pool(std::size_t threads);
-/// Runs each task in add(), on the caller's thread: deterministic tests, one reader.
+/// Runs each task inside add(), on the caller's thread: for deterministic tests and single-threaded
+/// reads.
 std::unique_ptr<Executor> make_inline_executor();
 
-/// Calls work(0) ... work(count - 1), at most executor.width() at once, the caller's thread taking
-/// part; returns when all that were begun have ended. The error with the lowest index is returned,
-/// and no new index begins after one failed; an exception in `work` is the error of
+/// Calls work(0) ... work(count - 1), at most executor.width() at once; the caller's thread takes
+/// part. Returns when all calls that began have ended. After an error no new call begins, and the
+/// error with the lowest index is returned; an exception in `work` becomes the error of
 /// caught_error(). Safe to call from inside a task.
 Result<void> for_each_index(Executor& executor, std::size_t count,
                             const std::function<Result<void>(std::size_t)>& work);

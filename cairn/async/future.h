@@ -37,7 +37,7 @@ class Future {
     MutexLock lock(state_->mutex);
     return state_->result.has_value();
   }
-  /// Waits; `deadline_exceeded` (async/deadline) when it does not come in time.
+  /// Waits; `deadline_exceeded` (async/deadline) if it does not come in time.
   Result<T> wait(Deadline deadline = Deadline::never()) const {
     MutexLock lock(state_->mutex);
     while (!state_->result) {

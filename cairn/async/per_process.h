@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What belongs to the process and not to any object: one of each kind.
+// One object of each kind for the whole process.
 #pragma once
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// The process that made it. In the child of a fork nobody does what threads were to do.
+/// The process that made the object. In the child of a fork its threads do not run.
 class HomeProcess {
  public:
   bool is_here() const { return ::getpid() == process_; }
@@ -16,9 +16,9 @@ class HomeProcess {
   pid_t process_ = ::getpid();
 };
 
-/// One T, made on first use and never destroyed: threads may outlive everything else. The child of
-/// a fork gets a new one, because the threads that the old one speaks of are not there. Threading:
-/// get() is safe; T guards itself.
+/// One T, made on first use and never destroyed, because threads may outlive everything else. The
+/// child of a fork gets a new one: the threads that the old one refers to do not exist there.
+/// Threading: get() is safe; T guards itself.
 template <typename T>
 class PerProcess {
  public:

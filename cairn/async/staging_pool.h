@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `StagingPool`: host memory for copies of the caller's arrays. Memory that was never touched costs
-// many copies, so it is kept and used again.
+// `StagingPool`: host memory for copies of the caller's arrays. The first touch of new memory costs
+// as much as several copies, so the pool keeps memory and reuses it.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@
 
 namespace cairn {
 
-/// What it has allocated, in use or kept, never exceeds the limit. A buffer goes back when its last
-/// copy is destroyed, also after the pool. Threading: safe.
+/// Allocated memory, in use or idle, never exceeds the limit. A buffer returns to the pool when its
+/// last copy is destroyed, also after the pool. Threading: safe.
 class StagingPool {
  public:
   /// `clock` must outlive the pool and every buffer.
   StagingPool(std::uint64_t limit, const Clock& clock);
 
-  /// A buffer of `bytes`, uninitialised; nothing if it must be waited for. `resource_exhausted`:
+  /// A buffer of `bytes`, uninitialised; nullopt if there is no room now. `resource_exhausted`:
   /// staging/too-large (above the limit), base/out-of-memory.
   Result<std::optional<Buffer>> try_take(std::uint64_t bytes);
-  /// Waits for others to give back.
+  /// Waits until other buffers are given back.
   Result<Buffer> take(std::uint64_t bytes);
 
-  /// Frees what is kept if nothing was in use for `idle`.
+  /// Frees idle memory if nothing was in use for `idle`.
   void release_idle(std::chrono::nanoseconds idle);
 
   std::uint64_t limit() const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small things that are looked after from time to time, on one thread.
+// Calls short functions periodically, on one thread.
 #pragma once
 
 #include <chrono>
@@ -10,12 +10,12 @@
 
 namespace cairn {
 
-/// Calls functions again and again, one at a time, on a thread that begins with the first
-/// subscription. Threading: safe.
+/// Calls functions repeatedly, one at a time, on a thread that starts with the first subscription.
+/// Threading: safe.
 class Ticker {
  public:
-  /// Ends the calls when destroyed; one that is running is waited for, unless it is the one that
-  /// destroys it. Movable. May outlive the ticker.
+  /// The destructor ends the calls, and waits for one in progress unless it runs inside that call.
+  /// Movable. May outlive the ticker.
   class Subscription;
 
   Ticker();
@@ -23,7 +23,8 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  /// Calls `function` every `period`, first when one has passed. It must be short: others wait.
+  /// Calls `function` every `period`, for the first time after one period. It must be short: other
+  /// functions wait for it.
   [[nodiscard]] Subscription every(std::chrono::milliseconds period,
                                    std::function<void()> function);
 

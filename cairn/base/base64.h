@@ -11,7 +11,7 @@
 namespace cairn {
 
 std::string encode_base64(ByteSpan bytes);
-/// The bytes, as text. `corrupt` (base64/invalid) for anything but canonical padded base64.
+/// The decoded bytes, as text. `corrupt` (base64/invalid) unless it is canonical padded base64.
 Result<std::string> decode_base64(std::string_view text);
 
 std::string encode_hex(ByteSpan bytes);

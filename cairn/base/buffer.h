@@ -10,12 +10,12 @@
 
 namespace cairn {
 
-/// Bytes and whoever keeps them alive. Copies share the bytes. Threading: compatible; the bytes
-/// themselves are the caller's to guard.
+/// Bytes and the owner that keeps them alive. Copies share the bytes. Threading: compatible;
+/// callers synchronise access to the bytes themselves.
 class Buffer {
  public:
-  /// Alignment of what allocate() returns from this size on: enough for direct I/O. Smaller buffers
-  /// have that of a cache line, 64.
+  /// Alignment of allocate() from this size on, enough for direct I/O; smaller buffers are aligned
+  /// to a cache line (64).
   static constexpr std::size_t kAlignment = 4096;
 
   Buffer() = default;
@@ -26,10 +26,11 @@ class Buffer {
   static Result<Buffer> zeros(std::size_t size);
   /// Takes over the bytes of `text`.
   static Buffer own(std::string text);
-  /// Somebody else's bytes, kept alive by `owner` (may be null: then the caller promises to outlive
-  /// every copy). Mutable.
+  /// Bytes that `owner` keeps alive; if it is null, the caller promises that they outlive every
+  /// copy. Mutable.
   static Buffer borrow(MutableByteSpan bytes, std::shared_ptr<const void> owner);
-  /// The same, with the promise that nobody will ever change them: a save does not copy a loan.
+  /// The same, with the promise that nobody will ever change the bytes: a save does not copy lent
+  /// memory.
   static Buffer lend(ByteSpan bytes, std::shared_ptr<const void> owner);
 
   std::size_t size() const { return size_; }

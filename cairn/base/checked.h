@@ -7,7 +7,7 @@
 
 namespace cairn {
 
-/// a + b, or nothing if it does not fit.
+/// a + b; nullopt if it does not fit.
 template <std::integral T>
 constexpr std::optional<T> checked_add(T a, T b) {
   T sum{};
@@ -15,7 +15,7 @@ constexpr std::optional<T> checked_add(T a, T b) {
   return sum;
 }
 
-/// a * b, or nothing if it does not fit.
+/// a * b; nullopt if it does not fit.
 template <std::integral T>
 constexpr std::optional<T> checked_mul(T a, T b) {
   T product{};

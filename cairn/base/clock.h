@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as something handed in, so that tests own it.
+// Time is passed in, so that tests control it.
 #pragma once
 
 #include <chrono>
@@ -28,8 +28,9 @@ Clock& system_clock();
 
 /// "2026-01-31T12:34:56.789012+00:00", always UTC, as manifests have it.
 std::string format_timestamp(Clock::Wall time);
-/// "2026-01-31T13:34:56.789012", local time, the fraction left out when it is zero: as Python's
-/// datetime.now().isoformat(), in which the reference system marks the checkpoints of a run.
+/// "2026-01-31T13:34:56.789012": local time without a zero fraction, as Python's
+/// datetime.now().isoformat(), which the reference system writes into the marks of a run's
+/// checkpoints.
 std::string format_local_timestamp(Clock::Wall time);
 /// ISO 8601 with or without seconds, fraction and zone ("Z", "+01:00"); no zone means local time.
 /// `corrupt` (clock/bad-timestamp).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C (Castagnoli): what guards every stored block. As fast as the memory.
+// CRC-32C (Castagnoli), the checksum of every stored block. As fast as memory.
 #pragma once
 
 #include <cstdint>

@@ -13,13 +13,13 @@ namespace cairn {
 /// A closed list; each code is defined by the caller's next move.
 enum class Code : std::uint8_t {
   kInvalidArgument,     ///< fix the call
-  kNotFound,            ///< choose another name, or take it as an answer
-  kAlreadyExists,       ///< choose another name, or take it as an answer
+  kNotFound,            ///< choose another name, or treat it as the answer
+  kAlreadyExists,       ///< choose another name, or treat it as the answer
   kFailedPrecondition,  ///< the state must change first (tree mismatch, not a checkpoint)
   kCorrupt,             ///< stop trusting these bytes; try another copy or step
   kUnavailable,         ///< retry with back-off; the only code worth a retry
-  kDeadlineExceeded,    ///< somebody was too late; the message says who
-  kCancelled,           ///< somebody gave up; the message says who
+  kDeadlineExceeded,    ///< a time limit passed; the message says who was late
+  kCancelled,           ///< a participant gave up; the message says which
   kPermissionDenied,    ///< ask a human
   kResourceExhausted,   ///< disk, quota or memory: free some, then retry
   kUnimplemented,       ///< not in this build, or not in this store
@@ -29,8 +29,8 @@ enum class Code : std::uint8_t {
 /// `corrupt`, `not_found`, ... as JSON output and Python spell them.
 std::string_view code_name(Code code);
 
-/// Code, sentence, reason token and place. Cheap to copy; immutable but for added context.
-/// Threading: compatible (as an int is). Never empty.
+/// Code, sentence, reason token and place. Cheap to copy; immutable except for added context.
+/// Threading: compatible. Never empty.
 class [[nodiscard]] Error {
  public:
   /// `reason` is a static token such as "safetensors/offset-gap": programs match on it, never on
@@ -49,8 +49,8 @@ class [[nodiscard]] Error {
   /// "<where>: <message>", the text for a person.
   std::string to_string() const;
 
-  /// Puts `place` in front of where(), without its middle if it is very long. Each layer that knows
-  /// something new does it once.
+  /// Prepends `place` to where(), shortening the middle if it is very long. Each layer that knows
+  /// something new adds it once.
   Error in(std::string_view place) &&;
 
  private:

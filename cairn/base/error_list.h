@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ErrorList`: what is wrong with many things of a kind, as one error that names all of them.
+// `ErrorList`: the errors of many similar things, as one error that names them all.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace cairn {
 /// Threading: compatible.
 class ErrorList {
  public:
-  /// Sentences that are kept; of more errors only the number.
+  /// How many sentences are kept; further errors are only counted.
   static constexpr std::size_t kMostSentences = 200;
 
   void add(Error error);
@@ -26,7 +26,8 @@ class ErrorList {
   }
 
   bool empty() const { return count_ == 0; }
-  /// Nothing if there was none. One error as it was; several as the first, with all sentences.
+  /// Success if there was no error. One error is returned as it was; of several, the first, with
+  /// all sentences.
   Result<void> result() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON as a value. The parser keeps what hostile or foreign files make us care about: order of
-// members, repeated members, integers up to 64 bits with their sign, and -0.
+// JSON as a value. The parser preserves what matters in foreign and hostile files: the order of
+// members, repeated members, 64-bit integers with their sign, and -0.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Json {
 
   // NOLINTBEGIN(google-explicit-constructor): a value is written as what it is.
   Json() = default;  ///< null
-  // libstdc++ destroys what a copy of the variant had not made when there was no memory for it; an
-  // assignment has something to fall back on.
+  // Assign, do not copy-construct: when memory runs out in the copy of a variant, libstdc++
+  // destroys what was never constructed.
   Json(const Json& other) : Json() { state_ = other.state_; }
   Json(Json&& other) noexcept = default;
   Json& operator=(const Json& other) = default;
@@ -81,19 +81,19 @@ class Json {
 enum class Repeated : std::uint8_t { kLastWins, kRefuse, kKeep };
 
 struct JsonLimits {
-  std::size_t bytes = 64u << 20;  ///< longer text is refused unread
+  std::size_t bytes = 64u << 20;  ///< longer text is refused before parsing
   int depth = 64;                 ///< deeper nesting is refused
-  /// More values are refused, a member counting as two: its name and what it holds. A short text
-  /// can hold many: without this limit a list of zeros takes twenty to forty times its length.
-  /// Parsing takes at most 48 bytes times this number, and twice the text.
+  /// Limit on the number of values; a member counts as two, its name and its value. Without it a
+  /// short text, such as a list of zeros, could take twenty to forty times its length in memory.
+  /// Parsing takes at most 48 bytes times this number, plus twice the text.
   std::size_t values = std::size_t{1} << 20;
   Repeated repeated = Repeated::kLastWins;
 };
 
 /// Parses UTF-8 text. `corrupt` with reason json/syntax, json/utf8, json/too-large, json/too-deep,
-/// json/too-many-values or json/repeated-member, and the byte position. A byte order mark in front
-/// and NUL bytes at the end are accepted; callers who must not accept them look first.
-/// `resource_exhausted` (base/out-of-memory) where even that much text does not fit.
+/// json/too-many-values or json/repeated-member, and the byte position. Accepts a leading byte
+/// order mark and trailing NUL bytes; callers that must refuse them check first.
+/// `resource_exhausted` (base/out-of-memory) if memory runs out even within the limits.
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits = {});
 
 struct JsonStyle {
@@ -102,9 +102,9 @@ struct JsonStyle {
   bool python_spaces = false;  ///< ", " and ": " on one line, as Python's json.dumps without indent
 };
 
-/// Text that parse_json gives back equal. Floats always have a point or an exponent; NaN and
-/// infinities, which JSON does not have, become null: callers encode them as text first. Bytes that
-/// are no UTF-8 become U+FFFD.
+/// Text that parse_json() reads back as an equal value. Floats always have a point or an exponent.
+/// NaN and infinities, which JSON lacks, become null: callers encode them as text first. Bytes that
+/// are not UTF-8 become U+FFFD.
 std::string dump_json(const Json& value, const JsonStyle& style = {});
 
 /// The text of a file, with a newline at its end, that parse_json() reads back within `limits`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the library has to say goes to a sink; it prints nothing, but for errors nobody else takes.
+// Log entries go to a sink. The library prints nothing itself, except errors that nobody receives.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct LogEntry {
   std::string message;     ///< a sentence for a person
 };
 
-/// Called from any thread, possibly at once from several. Empty: silence.
+/// Called from any thread, possibly from several at once. Empty: nothing is logged.
 using LogSink = std::function<void(const LogEntry&)>;
 
-/// The sink of programs that set none: errors go to standard error, one line each, the rest
-/// nowhere. Threading: safe.
+/// The default sink: errors go to standard error, one line each; other entries are dropped.
+/// Threading: safe.
 void log_errors(const LogEntry& entry);
 
 }  // namespace cairn

@@ -13,8 +13,8 @@ namespace cairn {
 /// hex. Everything else, UTF-8 included, stays. (TensorStore takes `\` for a separator.)
 std::string percent_encode(std::string_view text);
 
-/// The inverse; lower-case hex is accepted. `invalid_argument` (percent/invalid) for a `%` that
-/// begins neither an escape nor is the whole text.
+/// The inverse; accepts lower-case hex. `invalid_argument` (percent/invalid) for a `%` that neither
+/// begins an escape nor is the whole text.
 Result<std::string> percent_decode(std::string_view text);
 
 }  // namespace cairn

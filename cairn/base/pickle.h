@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's pickles, read without executing them: names stay names, and calls stay uncalled. And
-// plain ones written.
+// Reads Python's pickles without executing them: classes and functions stay names, and nothing is
+// called. Also writes plain ones.
 #pragma once
 
 #include <cstdint>
@@ -55,9 +55,9 @@ class Pickle {
   using Item =
       std::variant<None, bool, Integer, double, std::string, Bytes, Tuple, List, Dict, Name, Call>;
 
-  /// Pure; hostile bytes; protocols 2 to 5. Time and memory are in proportion to the bytes.
-  /// `corrupt` (pickle/damaged), `unimplemented` (pickle/unsupported: only execution could make
-  /// sense of it), `resource_exhausted` (pickle/too-large).
+  /// Pure; hostile bytes; protocols 2 to 5. Time and memory are proportional to the bytes.
+  /// `corrupt` (pickle/damaged), `unimplemented` (pickle/unsupported: only execution could give it
+  /// a meaning), `resource_exhausted` (pickle/too-large).
   static Result<Pickle> parse(std::string_view bytes);
 
   const Item& root() const { return items_[root_]; }
@@ -80,18 +80,19 @@ class PickleWriter {
   void text(std::string_view value);  ///< REQUIRES: UTF-8, less than 4 GiB
   void bytes(std::string_view value);
 
-  /// What stands between begin_x() and end_x() is inside; of a dict, keys and values in turn.
+  /// Items between begin_x() and end_x() belong to the container; in a dict, keys and values
+  /// alternate.
   void begin_list() { out_ += "]("; }
   void end_list() { put('e'); }
   void begin_dict() { out_ += "}("; }
   void end_dict() { put('u'); }
   void begin_tuple() { put('('); }
   void end_tuple() { put('t'); }
-  /// What stands between them are the arguments.
+  /// Items between them are the arguments.
   void begin_call(std::string_view module, std::string_view name);
   void end_call() { out_ += "tR"; }
 
-  /// The whole pickle. Ends the use of this writer.
+  /// The whole pickle. The writer cannot be used afterwards.
   std::string finish() &&;
 
  private:

@@ -11,20 +11,20 @@
 namespace cairn {
 
 struct ProgressStyle {
-  /// For a terminal: one bar that is drawn over itself. Otherwise lines of ASCII, for a log.
+  /// For a terminal: one bar, redrawn in place. Otherwise ASCII lines, for a log.
   bool terminal = false;
   std::uint64_t lines = 10;  ///< at most so many lines after the first, in equal parts of the work
 };
 
-/// Makes the text and leaves it to the caller to write it where it belongs. With a name of up to
-/// nine letters it fits into 80 columns. Time begins with the bar. Threading: confined; a
-/// ProgressSink is called once at a time, which is enough.
+/// Makes the text; the caller writes it. With a name of up to nine letters it fits into 80 columns.
+/// Time starts with the bar. Threading: confined, which suits a ProgressSink: it is called once at
+/// a time.
 class ProgressBar {
  public:
   ProgressBar(std::string what, ProgressStyle style, const Clock& clock = system_clock());
 
-  /// What to write now that `done` bytes of `total` are done: often nothing. Ends a line once all
-  /// is done, and says nothing after that.
+  /// The text to write when `done` bytes of `total` are done; often empty. Ends the line once all
+  /// is done, and returns nothing after that.
   std::string update(std::uint64_t done, std::uint64_t total);
 
  private:
@@ -39,7 +39,8 @@ class ProgressBar {
   bool ended_ = false;
 };
 
-/// Sixteen columns, of which a share of 0 to 1 is full; in ASCII unless it is for a terminal.
+/// A bar of sixteen columns, filled in proportion to the share (0 to 1); ASCII unless it is for a
+/// terminal.
 std::string draw_bar(double share, bool terminal);
 
 }  // namespace cairn

@@ -27,8 +27,8 @@ Error add_place(Error error, Place&& place) {
 }
 }  // namespace result_detail
 
-/// Holds a T or an Error. Threading: compatible. Reading the side that is not there is undefined
-/// (checked in debug builds by the variant).
+/// Holds a T or an Error. Threading: compatible. Reading the side that is absent is undefined (the
+/// variant checks it in debug builds).
 template <typename T>
 class [[nodiscard]] Result {
  public:

@@ -62,15 +62,14 @@ Result<Uri> join_uri(const Uri& base, std::string_view below);
 /// "gs://bucket/b" is {"gs://bucket", "b"}.
 std::pair<Uri, std::string> split_uri(Uri uri);
 
-/// "directory/name", or the one of them that is not empty.
+/// "directory/name"; if one of them is empty, the other.
 std::string join_path(std::string_view directory, std::string_view name);
 
-/// Is this a name that stays below where it is put? False for "", absolute, "..", ".", empty
-/// components, NUL, a trailing slash.
+/// Does this name stay below the directory it is joined to? False for "", absolute paths, "..",
+/// ".", empty components, NUL and a trailing slash.
 bool is_safe_relative_path(std::string_view path);
 
-/// Does the path begin with "gs://"? The reference system's question, for paths that need not be
-/// valid.
+/// Does the path begin with "gs://"? As the reference system asks it; the path need not be valid.
 bool is_gcs_path(std::string_view path);
 /// Bucket and name of "gs://bucket/a/b". `invalid_argument` (uri/not-gcs, uri/no-bucket).
 Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path);

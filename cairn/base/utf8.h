@@ -21,10 +21,9 @@ Utf8Char decode_utf8(std::string_view text);
 /// How many bytes at the front are valid UTF-8; text.size() when all of it is.
 std::size_t valid_utf8_prefix(std::string_view text);
 
-/// The text on one line and as a terminal may show it: control characters, those that turn the
-/// direction of text or cannot be seen, and bytes that are no UTF-8 stand there as "\n", "\x1b",
-/// "\u202e". For whatever comes from outside: names, metadata, errors about them. What has passed
-/// once passes again unchanged.
+/// The text on one line, safe for a terminal: control characters, characters that are invisible or
+/// change the direction of text, and bytes that are not UTF-8 are shown as "\n", "\x1b", "\u202e".
+/// For names, metadata and errors from outside. Idempotent.
 std::string printable(std::string_view text);
 
 inline bool is_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs: what each takes from the command line, and the function that does it. One file a verb.
+// The verbs: their arguments, and the functions that run them. One file for each verb.
 #pragma once
 
 #include <cstdint>

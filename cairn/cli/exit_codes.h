@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the command's exit status means; documented in docs/guide/command.md.
+// Meaning of the exit status; documented in docs/guide/command.md.
 #pragma once
 
 #include "cairn/base/error.h"

@@ -57,7 +57,7 @@ void on_chosen(CLI::App* verb, Action& action, std::shared_ptr<Args> args,
   });
 }
 
-/// CLI::PositiveNumber names its limits, with all their digits.
+/// Unlike CLI::PositiveNumber, whose message has limits of many digits.
 CLI::Validator at_least_one() {
   const auto check = [](const std::string& text) -> std::string {
     std::int64_t number = 0;

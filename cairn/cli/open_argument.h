@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint that a command is given.
+// The checkpoint given to a command.
 #pragma once
 
 #include <string>
@@ -10,7 +10,8 @@
 
 namespace cairn::cli {
 
-/// A CKPT argument: a checkpoint, or a run directory whose latest is taken, and said.
+/// A CKPT argument: a checkpoint, or a run directory, which means its latest checkpoint; the
+/// command prints which.
 Result<Checkpoint> open_argument(const std::string& path, const Terminal& terminal,
                                  Runtime& runtime);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture of which rank reads which chunk of a leaf, and its text; `plan_svg.h` has the SVG.
+// Draws which rank reads which chunk of a leaf, as text; `plan_svg.h` draws SVG.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cairn::cli {
 
-/// Two dimensions of a leaf; along the others it is seen through, so that a cell has the readers of
-/// all that lie behind one another. Cut dimensions come first, then long ones.
+/// Projection of a leaf onto two of its dimensions: a cell has the readers of all chunks behind it.
+/// Split dimensions come first, then long ones.
 struct Drawing {
   struct Axis {
     std::string label;  ///< "dimension 1"; empty where the leaf has none to show
@@ -42,10 +42,10 @@ struct Drawing {
 
 Drawing make_drawing(const PlacedArray& array, const LeafReaders& leaf, int ranks);
 
-/// "0", "0,1", "0-3,7"; "*" for all of several, "-" for none.
+/// "0", "0,1", "0-3,7"; "*" for all of several ranks, "-" for none.
 std::string rank_list(const std::vector<int>& some, int ranks);
 
-/// A table with the readers of each cell, or a sentence where it would not fit a page.
+/// A table with the readers of each cell; a sentence if it would not fit a page.
 std::vector<std::string> draw_text(const Drawing& drawing);
 
 }  // namespace cairn::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the command writes: text or JSON on standard output, progress and errors on standard error.
-// Colours only on a terminal and never with NO_COLOR. Nothing that comes from outside reaches a
-// terminal as it is: all text passes printable(), and JSON is ASCII.
+// Output of the command: text or JSON on standard output, progress and errors on standard error.
+// Colours only on a terminal and never with NO_COLOR. Text from outside never reaches a terminal
+// unescaped: all of it passes printable(), and JSON is ASCII.
 #pragma once
 
 #include <cstdint>
@@ -41,23 +41,23 @@ class Terminal {
   explicit Terminal(bool json);
 
   bool json() const { return json_; }
-  /// What standard output is drawn on; nothing unless that is a terminal on which a cursor moves.
+  /// The terminal on standard output; nullopt unless it is one on which the cursor can move.
   std::optional<Screen> screen() const;
   /// To standard output, one line each.
   void line(std::string_view text) const;
   void line(std::initializer_list<Styled> pieces) const;
   void lines(const std::vector<std::string>& texts) const;
-  /// To standard output, as it is: elements of arrays, scripts, movements of the cursor.
+  /// To standard output, unchanged: elements of arrays, scripts, cursor movements.
   void raw(std::string_view bytes) const;
   /// The one JSON document of a call with --json; indent 0 is one line.
   void document(const Json& value, int indent = 2) const;
-  /// A sentence that is no result: on standard error, nothing with --json.
+  /// A sentence that is not a result: on standard error, nothing with --json.
   void note(std::string_view text) const;
-  /// Says what went wrong (in JSON with --json) and returns the exit code for it.
+  /// Reports the error (in JSON with --json) and returns its exit code.
   int fail(const Error& error) const;
 
-  /// A bar with bytes, rate and time left on a terminal, else a line for each tenth. Nothing with
-  /// --json, nor where there is so little to do that nobody waits.
+  /// On a terminal a bar with bytes, rate and time left, else a line for each tenth. Nothing with
+  /// --json, nor for short work.
   ProgressSink progress(std::string_view what) const;
 
  private:
@@ -74,11 +74,10 @@ std::size_t width_of(std::string_view text);
 /// "1 array", "2 arrays".
 std::string counted(std::uint64_t number, std::string_view what);
 
-/// The first so many columns of it.
+/// The text cut to so many columns.
 std::string cut(const std::string& text, std::size_t columns);
 
-/// Lines: cells as they are printed, padded to the widest of their column; numbers in the columns
-/// named `right` end at the same place.
+/// Lines of cells, padded to the widest of their column; the columns in `right` are aligned right.
 std::vector<std::string> table(std::vector<std::vector<std::string>> rows,
                                const std::vector<std::size_t>& right);
 

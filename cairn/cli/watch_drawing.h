@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn watch` says of a run at one moment, as lines.
+// Lines that `cairn watch` prints about a run at one moment.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace cairn::cli {
 
-/// `ranks` is how many are shown of each save at most, the slowest first; `terminal`: bars may be
-/// other than ASCII.
+/// `ranks`: how many ranks are shown of each save, the slowest first; `terminal`: bars may use
+/// characters beyond ASCII.
 struct DrawingRoom {
   std::size_t ranks = 16;
   bool terminal = false;
 };
 std::vector<Styled> draw_run(const RunStatus& status, const DrawingRoom& room);
 
-/// The same so that it fits: each line is cut at the edge, and fewer ranks are shown.
+/// The same, made to fit: lines are cut at the edge, and fewer ranks are shown.
 std::vector<Styled> draw_run_on(const RunStatus& status, const Screen& screen);
 
 }  // namespace cairn::cli

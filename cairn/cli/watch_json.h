@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `cairn watch` says of a run at one moment, as JSON.
+// JSON that `cairn watch` prints about a run at one moment.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,14 @@
 
 namespace cairn::cli {
 
-/// Nothing if there is no time. Clocks of two hosts may differ a little: nothing lies in the
-/// future.
+/// nullopt if there is no time. Clocks of two hosts may differ a little, so a time in the future
+/// counts as now.
 std::optional<double> seconds_since(const std::string& timestamp, Clock::Wall now);
 
 Json run_to_json(const RunStatus& status);
 
-/// Differs from that of another look if anything happened in between; time alone is nothing.
+/// A value that changes if anything has happened between two looks; the passing of time alone does
+/// not count.
 std::string state_of(const RunStatus& status);
 
 }  // namespace cairn::cli

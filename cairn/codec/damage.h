@@ -16,9 +16,9 @@ enum class Damage : std::uint8_t {
   kTruncated,      ///< the stream stops before its end
   kTrailingBytes,  ///< something follows the end of the stream
   kTooShort,       ///< a whole stream of fewer bytes than the chunk has
-  kTooLong,        ///< a stream of more
+  kTooLong,        ///< a stream of more bytes
   kInvalid,        ///< anything else the library refuses
-  kChecksum,       ///< the bytes decode, and are not those that were stored
+  kChecksum,       ///< the bytes decode, but differ from what was stored
 };
 
 /// A codec's reason tokens, in the order of Damage.

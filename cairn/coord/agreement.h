@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that go on together, or all get one error.
+// Ranks proceed together, or all get one error.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace cairn::coord {
 
-/// The ranks of a job, and how long they wait for each other. Null, or a job of one rank: nothing
-/// below sends a message.
+/// The ranks of a job, and how long they wait for each other. With a null coordinator or one rank,
+/// nothing below sends a message.
 struct Ranks {
   Coordinator* coordinator = nullptr;
   Deadline deadline = Deadline::never();
@@ -20,19 +20,19 @@ struct Ranks {
   bool alone() const { return coordinator == nullptr || coordinator->count() == 1; }
 };
 
-/// Fine if `mine` is fine on every rank; else, on every rank, the error of the lowest rank that has
-/// one, with its number, as told_error.h says. A gather and a broadcast. `last`: what rank 0 does
-/// in between if all is fine so far; its error is everybody's too.
+/// Success if `mine` is a success on every rank; otherwise every rank gets the error of the lowest
+/// rank that has one, with its number, as told_error.h says. Costs a gather and a broadcast.
+/// `last`: what rank 0 does in between if all succeeded so far; every rank gets its error too.
 Result<void> agree(const Ranks& ranks, const Result<void>& mine, std::string_view phase,
                    const std::function<Result<void>()>& last = {});
 
-/// The text of every rank, by rank, on rank 0; an empty list on the others. One gather.
+/// On rank 0 the texts of all ranks, by rank; an empty list on the others. Costs one gather.
 Result<std::vector<std::string>> gather_texts(const Ranks& ranks, const std::string& mine,
                                               std::string_view phase);
 
-/// What rank 0 says, a text or an error, on every rank; what the others say is not looked at. Rank
-/// 0 gets its own error back as it is, the others as told_error.h says, with "rank 0". One
-/// broadcast. `internal` (coord/bad-text).
+/// Broadcasts what rank 0 passes, a text or an error; what other ranks pass is ignored. Rank 0 gets
+/// its own error back unchanged, the others as told_error.h says, with "rank 0". `internal`
+/// (coord/bad-text).
 Result<std::string> hear_rank_0(const Ranks& ranks, const Result<std::string>& said,
                                 std::string_view phase);
 

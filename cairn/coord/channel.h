@@ -18,8 +18,8 @@ namespace cairn::coord {
 enum class Operation : std::uint8_t { kBarrier, kBroadcast, kGather };
 enum class Outcome : std::uint8_t { kDone, kLate, kMismatch, kFailed };
 
-/// From a rank to rank 0: "I am in this call", or with another outcome than kDone, "I give up".
-/// From rank 0 to all: how the call ended.
+/// From a rank to rank 0: "I have reached this call", or, with an outcome other than kDone, "I give
+/// up". From rank 0 to all: how the call ended.
 struct Message {
   std::uint64_t call = 0;  ///< how many calls the rank has made, this one included
   Operation operation = Operation::kBarrier;
@@ -34,8 +34,8 @@ struct Received {
   Message message = {};
 };
 
-/// One rank's end. Threading: confined. `unavailable` errors are worth another try; after others
-/// nothing more will come.
+/// The end of one rank. Threading: confined. `unavailable` errors can be retried; after any other
+/// error nothing more arrives.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -43,13 +43,13 @@ class Channel {
   virtual Place place() const = 0;
   virtual Clock& clock() = 0;
 
-  /// To all others from rank 0, to rank 0 from the others; waits for nobody. Takes the place of
-  /// what was sent before.
+  /// Rank 0 sends to all others, the others to rank 0. Does not block. Replaces what was sent
+  /// before.
   virtual Result<void> send(const Message& message) = 0;
-  /// Has what was sent left? If not, it leaves only while the channel is in use.
+  /// Has everything been sent? If not, it is sent only while the channel is in use.
   virtual Result<bool> settled() { return true; }
-  /// What the ranks `from` sent for `call` or a later one, if it is there, and what anybody sent
-  /// who gives up; may give the same message again. Waits for nobody.
+  /// What the ranks `from` sent for `call` or a later one, if it has arrived, and messages of any
+  /// rank that gives up. May return the same message again. Does not block.
   virtual Result<std::vector<Received>> receive(std::uint64_t call, std::span<const int> from) = 0;
   /// Returns after `span`, or earlier if there may be something new.
   virtual void wait(std::chrono::nanoseconds span) = 0;

@@ -18,7 +18,7 @@
 
 namespace cairn::coord {
 
-/// Which of the job's processes this is: 0 <= rank < count.
+/// Which process of the job this is: 0 <= rank < count.
 struct Place {
   int rank = 0;
   int count = 1;
@@ -30,13 +30,13 @@ constexpr int kMaxRanks = 1 << 16;
 constexpr std::size_t kMaxPhase = 200;
 constexpr std::size_t kMaxPayload = 16u << 20;
 
-/// Asked while a call waits, in its thread: true ends the call as a failure of this rank, of which
-/// the others are told. Empty: never.
+/// Polled while a call waits, in its thread. If it returns true, the call fails as a failure of
+/// this rank, and the others are told. Empty: never interrupted.
 using Interrupted = std::function<bool()>;
 
-/// One rank's end. Every rank makes the same calls in the same order, with the same phase: a short
-/// text that names what the job is doing ("save 100"), for messages and as a check. Every call
-/// returns only after all ranks have come to it, so each is a barrier too.
+/// The end of one rank. Every rank makes the same calls in the same order with the same phase: a
+/// short text that names what the job is doing ("save 100"), used in messages and as a check. A
+/// call returns only after all ranks have reached it, so each call is also a barrier.
 ///
 /// Threading: confined; one call at a time; for MPI its header says from which thread. Ownership:
 /// bytes passed in are copied; those that come out are immutable.
@@ -54,10 +54,10 @@ using Interrupted = std::function<bool()>;
 ///   coord/payload-too-large) and `resource_exhausted` (base/out-of-memory): refused before
 ///   anybody hears of it; nothing has happened, and the others still wait.
 ///
-/// After any of the first three a coordinator is dead: every later call returns
-/// `failed_precondition` (coord/dead) with the first error in it, at once. The others learn of it
-/// in the call they are in, or in their next. Make new ones to go on. A call that succeeds for some
-/// may fail for a rank that hears of it only after its grace.
+/// After any of the first three errors the coordinator is dead: every later call fails at once with
+/// `failed_precondition` (coord/dead) and the first error in it. Other ranks learn of the failure
+/// in their current or next call. Make new coordinators to continue. A call that succeeds on some
+/// ranks may fail on a rank that learns of the success only after its grace period.
 class Coordinator {
  public:
   static constexpr std::chrono::seconds kGrace{1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A coordinator made of a channel: rank 0 in the middle.
+// A coordinator on top of a channel: rank 0 in the middle.
 //
 //  1. Every rank but 0 sends rank 0 the number of its call, operation, phase and payload.
 //  2. Rank 0 collects them, compares, and sends the verdict to all: done, with the payload of a

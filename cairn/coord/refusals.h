@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors that several ways to meet have in common, those of other libraries too.
+// Errors that several ways to meet share, including those in other libraries.
 #pragma once
 
 #include "cairn/base/error.h"

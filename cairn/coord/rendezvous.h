@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that meet in a store all of them see: a directory, and nothing but it.
+// Processes that meet in a store that all of them see, such as a directory, and that holds nothing
+// else.
 //
 //   verdict             put by rank 0 alone: its last message to all, and the session
 //   rank-<r>-<session>  put by rank r alone: its last message to rank 0
@@ -18,9 +19,9 @@
 //     first call failed it believes unless the verdict was there before it came; then it waits for
 //     a new session.
 //
-// A call costs a rank one put, and one read for each look; rank 0 one put, and a read for each rank
-// and each look. count + 2 objects are all there ever are; the last rank that leaves in peace
-// removes them.
+// A call costs a rank one put and one read for each poll; it costs rank 0 one put, and one read for
+// each rank and poll. There are never more than count + 2 objects; the last rank to leave after a
+// success removes them.
 #pragma once
 
 #include <memory>
@@ -31,10 +32,10 @@
 
 namespace cairn::coord {
 
-/// One job at a time in a store. `clock` must outlive the coordinator, and deadlines must be its.
-/// Waits for nobody. `invalid_argument` (coord/bad-rank), `corrupt` (coord/bad-message: a file that
-/// is none of ours), otherwise as the store says. In a call, `cancelled` (coord/rank-failed) tells
-/// also of a job that was taken over, and of a rank that was started anew or twice.
+/// A store serves one job at a time. `clock` must outlive the coordinator, and deadlines must use
+/// it. Does not block. `invalid_argument` (coord/bad-rank), `corrupt` (coord/bad-message: a file of
+/// something else), otherwise errors of the store. In a call, `cancelled` (coord/rank-failed) also
+/// means that another job took the directory over, or that a rank was restarted or started twice.
 Result<std::unique_ptr<Coordinator>> open_rendezvous(std::shared_ptr<storage::Store> store,
                                                      Place place, Clock& clock = system_clock(),
                                                      Interrupted interrupted = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error as one process tells it to others, in a file or a message.
+// An error that one process passes to others, in a file or a message.
 #pragma once
 
 #include <optional>
@@ -10,10 +10,10 @@
 namespace cairn {
 
 Json error_to_json(const Error& error);
-/// Tokens are static: one that is none of a few known ones becomes ranks/failed, and stands in the
-/// sentence. Nothing if `json` is no such error.
+/// Reason tokens are static texts: an unknown token becomes ranks/failed, and the sentence keeps
+/// it. nullopt if `json` is no such error.
 std::optional<Error> error_from_json(const Json& json);
-/// As the others hear it.
+/// The error as other ranks get it.
 Error as_told(const Error& error);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ChunkCodec`: bytes of a chunk as stored to elements as they lie in memory, and back.
+// `ChunkCodec`: decodes the stored bytes of a chunk to elements in memory, and encodes them.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,10 @@ class ChunkCodec {
   /// reasons; `out` then holds anything. REQUIRES: out.size() == chunk_memory_bytes().
   Result<void> decode(ByteSpan stored, MutableByteSpan out) const;
 
-  /// Elements in memory order to stored bytes; unused high bits are cleared. What needs no change
-  /// is not copied: the buffer then borrows `cells`, which must outlive it. `invalid_argument`:
-  /// chunk/bool, and the codec's limits. REQUIRES: cells.size() == chunk_memory_bytes().
+  /// Elements in memory order to stored bytes; unused high bits are cleared. Bytes that need no
+  /// change are not copied: the buffer then borrows `cells`, which must outlive it.
+  /// `invalid_argument`: chunk/bool, and the limits of the codec. REQUIRES: cells.size() ==
+  /// chunk_memory_bytes().
   Result<Buffer> encode(ByteSpan cells) const;
 
  private:

@@ -17,15 +17,15 @@ class CodecSpec {
   /// {"id":"zstd","level":1}: what JAX writes, and the only spelling that lets JAX save there
   /// again.
   static CodecSpec zstd(int level = 1);
-  /// By what people type: "raw", "zstd", "zstd:3", "gzip:9", "zlib", "bz2", "blosc", "blosc:zstd",
-  /// "blosc:lz4:5"; what is left out is level 1, or blosc with lz4 at level 5, and auto shuffle.
-  /// `invalid_argument` (codec/unknown, codec/bad-parameter).
+  /// From the text that people type: "raw", "zstd", "zstd:3", "gzip:9", "zlib", "bz2", "blosc",
+  /// "blosc:zstd", "blosc:lz4:5". The default level is 1; of blosc, lz4 at level 5 with auto
+  /// shuffle. `invalid_argument` (codec/unknown, codec/bad-parameter).
   static Result<CodecSpec> parse(std::string_view text);
 
   bool is_raw() const { return config_.is_null(); }
   const Json& config() const { return config_; }
-  /// What parse() takes: "raw", "zstd:1", "blosc:lz4:5". For messages; parameters that it has no
-  /// place for (shuffle, checksum) are not in it.
+  /// The text that parse() takes: "raw", "zstd:1", "blosc:lz4:5". For messages: parameters that the
+  /// text cannot express (shuffle, checksum) are missing.
   std::string name() const;
   bool operator==(const CodecSpec&) const = default;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens an array directory by what lies in it: one row a format in open.cc.
+// Opens an array directory by the files in it: one row for each format in open.cc.
 #pragma once
 
 #include "cairn/format/stored_array.h"
@@ -7,9 +7,9 @@
 
 namespace cairn::format {
 
-/// The array whose metadata lies in `directory` ("" for the root of the store); `key` of the result
-/// is set. `not_found` (format/no-array) with the names that were looked for, `corrupt`
-/// (format/metadata-too-large), and what the format says of its metadata.
+/// The array with its metadata in `directory` ("" for the root of the store); `key` of the result
+/// is set. `not_found` (format/no-array) with the names that were tried, `corrupt`
+/// (format/metadata-too-large), and errors of the format about its metadata.
 Result<StoredArray> open_array(storage::Store& store, std::string_view directory);
 
 /// Does the directory hold an array of a format that open_array() knows?

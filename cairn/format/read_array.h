@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole array from a store, in the simplest way: one chunk after the other, on this thread.
-// Loading checkpoints goes through plans instead.
+// Reads a whole array from a store in the simplest way: one chunk after another, on this thread.
+// Loads of checkpoints use plans instead.
 #pragma once
 
 #include "cairn/base/bytes.h"
@@ -9,9 +9,9 @@
 
 namespace cairn::format {
 
-/// Dense, C order. Missing chunks are the fill value. `resource_exhausted` (format/array-too-large)
-/// for more than `limit` bytes. The sizes of all stored chunks are checked (expansion.h) before
-/// memory is taken. Errors name the chunk's object.
+/// Dense, C order. Missing chunks hold the fill value. `resource_exhausted`
+/// (format/array-too-large) above `limit` bytes. Checks the sizes of all stored chunks
+/// (expansion.h) before it allocates. Errors name the object of the chunk.
 Result<Array> read_array(storage::Store& store, const StoredArray& array,
                          std::uint64_t limit = 64 * kGiB);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `StoredArray`: how one array lies in a store. The formats make it from their metadata; planning,
-// loading and verifying then need to know nothing of any format. `chunk_codec.h` turns its chunks
-// into elements.
+// `StoredArray`: how one array is stored. Formats make it from their metadata, so that planning,
+// loading and verifying are independent of the format. `chunk_codec.h` decodes its chunks.
 #pragma once
 
 #include <cstdint>
@@ -37,19 +36,18 @@ struct StoredArray {
   char separator = '.';      ///< between chunk indices: '.' or '/'
 
   /// Do array, chunk, all chunks together and the offset stay within kMaxArrayBytes? Dimensions of
-  /// size zero count as one, so that strides of the others do not wrap around either. The other
-  /// members, and all who compute with their results, rely on it and check nothing. `corrupt`:
-  /// array/shape-overflow, array/chunk-overflow, array/offset-overflow. REQUIRES: the other
-  /// invariants; no negative size.
+  /// size zero count as one, so that strides of the others do not overflow either. All other
+  /// members and their callers rely on this and check nothing. `corrupt`: array/shape-overflow,
+  /// array/chunk-overflow, array/offset-overflow. REQUIRES: the other invariants; no negative size.
   Result<void> check_sizes() const;
   /// Chunks along each dimension.
   Shape grid() const;
   std::uint64_t chunk_count() const;
-  /// Position in the grid of the n-th chunk, C order. REQUIRES: n < chunk_count().
+  /// Grid position of the n-th chunk, in C order. REQUIRES: n < chunk_count().
   Shape chunk_position(std::uint64_t n) const;
-  /// Cells of the n-th chunk that lie inside the array.
+  /// The part of the n-th chunk inside the array.
   Box chunk_box(std::uint64_t n) const;
-  /// The chunks that meet a box of the array, ascending.
+  /// The chunks that overlap a box of the array, ascending.
   std::vector<std::uint64_t> chunks_of(const Box& box) const;
   /// "0.1", "0/1", "0" at rank 0: the chunk's name below `key`.
   std::string chunk_name(std::uint64_t n) const;
@@ -57,17 +55,17 @@ struct StoredArray {
   std::string chunk_key(std::uint64_t n) const;
   /// Bytes of one chunk before the codec (packed where packed).
   std::uint64_t chunk_bytes() const;
-  /// The same in memory: one byte at least for each element.
+  /// The same in memory, at least one byte for each element.
   std::uint64_t chunk_memory_bytes() const;
   /// Byte steps inside a decoded chunk.
   Strides chunk_strides() const;
-  /// Bytes on disk are the elements as they lie in memory: parts of a chunk can be read alone.
-  /// Not so for bool and sub-byte types, whose bytes must be checked or masked.
+  /// Stored bytes equal the elements in memory, so parts of a chunk can be read alone. Not so for
+  /// bool and sub-byte types, whose bytes must be checked or masked.
   bool plain() const;
 };
 
-/// Fills a decoded chunk (or any run of elements) with the fill value: what a missing chunk reads
-/// as.
+/// Fills a decoded chunk (or any run of elements) with the fill value, the content of a missing
+/// chunk.
 void fill_cells(const StoredArray& array, MutableByteSpan cells);
 
 }  // namespace cairn::format

@@ -34,8 +34,8 @@ struct LeafDifference {
   std::string second;
   std::uint64_t elements = 0;  ///< of the array
   std::uint64_t different = 0;
-  /// Over elements that are finite on both sides; nothing where there are none or the type is no
-  /// number.
+  /// Over elements that are finite on both sides; nullopt if there are none, or the type is not
+  /// numeric.
   std::optional<double> max_absolute;
   std::optional<double> max_relative;  ///< |a - b| / max(|a|, |b|)
 };
@@ -49,13 +49,13 @@ struct DiffReport {
 };
 
 struct DiffOptions {
-  std::optional<std::string> prefix = {};  ///< on both sides; nothing: all
+  std::optional<std::string> prefix = {};  ///< on both sides; nullopt: all
   ProgressSink progress = {};
 };
 
-/// Trees are matched by prefix; where each side has just one, these two are compared whatever they
-/// are called. Elements are equal when their bits are, so that equal NaNs are equal and 0.0 and
-/// -0.0 are not. A checkpoint that is replaced meanwhile is opened again.
+/// Matches trees by prefix; two checkpoints with one tree each are compared whatever their
+/// prefixes. Elements are compared bit by bit: equal NaNs are equal, 0.0 and -0.0 differ. Reopens a
+/// checkpoint that is replaced meanwhile.
 Result<DiffReport> diff(const Checkpoint& first, const Checkpoint& second,
                         const DiffOptions& options, Runtime& runtime);
 

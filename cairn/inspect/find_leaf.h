@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The leaf that a text means.
+// Finds the leaf that a text names.
 #pragma once
 
 #include <optional>
@@ -22,9 +22,9 @@ struct FoundLeaf {
   Json::Object json() const;
 };
 
-/// By key path in every prefix that counts, by "<prefix>.<key path>" and by stored name.
-/// `not_found` (load/key-missing); `invalid_argument` (load/key-ambiguous, with all leaves that it
-/// could be; key-path errors). Linear in the leaves.
+/// Looks for the key path in every prefix, for "<prefix>.<key path>" and for the stored name.
+/// `not_found` (load/key-missing); `invalid_argument` (load/key-ambiguous, with all leaves that
+/// match; key-path errors). Linear in the leaves.
 Result<FoundLeaf> find_leaf(const Checkpoint& checkpoint, const std::string& key,
                             const std::optional<std::string>& prefix);
 

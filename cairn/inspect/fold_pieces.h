@@ -11,10 +11,9 @@
 
 namespace cairn {
 
-/// Calls `read(array, box)`, which returns a Result, on all threads for each piece of each of the
-/// arrays (PieceBoxes), and then, on this thread and in order, `merge(array, found)` with what it
-/// returned. Pieces that are read together take no more than the memory budget, unless one alone
-/// does.
+/// Calls `read(array, box)`, which returns a Result, on all threads for each piece of each array
+/// (PieceBoxes), and then `merge(array, found)` with its value, on this thread and in order. Pieces
+/// that are read at the same time fit into the memory budget, unless a single piece exceeds it.
 template <typename Read, typename Merge>
 Result<void> fold_pieces(const std::vector<const format::StoredArray*>& arrays, Runtime& runtime,
                          const Read& read, const Merge& merge) {

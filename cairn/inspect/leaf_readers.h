@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank would read which chunk of one array: what a drawing of a load shows.
+// Which rank would read which chunk of one array; the data of a drawing.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct LeafReaders {
     Ranks ranks;
   };
 
-  /// Where `parts` is false the cells are the stored chunks. An array that lies in one piece (a
-  /// safetensors tensor) is read by ranges: its cells are then the parts that ranks hold.
+  /// If `parts` is false, the cells are the stored chunks. A contiguous array (a safetensors
+  /// tensor) is read by ranges: its cells are then the parts that ranks hold.
   bool parts = false;
   Shape cell_shape;
   Shape grid;                             ///< cells along each dimension
@@ -29,7 +29,7 @@ struct LeafReaders {
   Shape position(std::size_t cell) const;
 };
 
-/// More cells, or more pairs of cell and rank, are not worked out.
+/// Limits on cells, and on pairs of cell and rank.
 constexpr std::uint64_t kMaxReaderCells = std::uint64_t{1} << 20;
 
 /// `invalid_argument` (plan/too-many-cells), with the leaf.

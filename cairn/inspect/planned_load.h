@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a load onto a mesh would go, rank by rank, from metadata alone. `leaf_readers.h` has one leaf
-// in detail.
+// What a load onto a mesh would read, rank by rank, from metadata alone. `leaf_readers.h` shows one
+// leaf in detail.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,22 @@ struct LoadOptions;
 constexpr std::uint64_t kMostPlannedBytes = std::uint64_t{1} << 45;
 
 struct PlannedLoadOptions {
-  std::optional<std::string> prefix = {};  ///< nothing: all, one load after the other
-  /// Null: as LoadOptions::mesh says of a load without rules and shardings.
+  std::optional<std::string> prefix = {};  ///< nullopt: all, one load after another
+  /// Null: the defaults of LoadOptions::mesh.
   const PartitionRules* partition_rules = nullptr;
   bool check = true;  ///< read whole checksum blocks, as LoadOptions::check
 };
 
 /// What one rank would do, or all of them.
 struct RankReads {
-  std::uint64_t arrays = 0;    ///< of which it holds something
+  std::uint64_t arrays = 0;    ///< it holds a part of so many
   std::uint64_t needed = 0;    ///< bytes of elements that it holds, equal boxes once
-  std::uint64_t told = 0;      ///< of these: read by rank 0, who tells the others
+  std::uint64_t told = 0;      ///< of these: read by rank 0 and broadcast
   std::uint64_t read = 0;      ///< bytes; chunks of unknown length count decoded
   std::uint64_t requests = 0;  ///< reads of one range of one object
 
-  /// Bytes read for each byte that is needed and not told. Below 1 where chunks are compressed;
-  /// nothing where nothing is needed.
+  /// Bytes read for each needed byte that is not broadcast. Below 1 if chunks are compressed;
+  /// nullopt if nothing is needed.
   std::optional<double> amplification() const;
 };
 
@@ -45,7 +45,7 @@ struct PlacedArray {
   const OpenedPrefix* prefix = nullptr;
   std::size_t index = 0;  ///< in the prefix
   Sharding sharding = {};
-  bool told = false;  ///< rank 0 reads it for all
+  bool told = false;  ///< rank 0 reads and broadcasts it
 
   const ManifestArray& array() const { return prefix->manifest.arrays[index]; }
   std::uint64_t bytes() const;  ///< of its elements
@@ -54,8 +54,8 @@ struct PlacedArray {
 
 struct PlannedReads {
   std::vector<RankReads> ranks;  ///< by number
-  /// Sums, but that each array, and each byte of `needed`, counts once: the amplification of the
-  /// job, 1 where no byte is read by two ranks. `told` is 0: somebody reads it.
+  /// Sums, in which each array and each byte of `needed` counts once. Its amplification is that of
+  /// the job: 1 if no byte is read by two ranks. `told` is 0.
   RankReads total;
   int largest = 0;  ///< the first rank that reads the most bytes
 };
@@ -69,13 +69,13 @@ class PlannedLoad {
                                   const PlannedLoadOptions& options);
 
   int ranks() const { return ranks_; }
-  /// In the order of the trees; those of one prefix stand together.
+  /// In the order of the trees; arrays of one prefix are contiguous.
   const std::vector<PlacedArray>& arrays() const { return arrays_; }
 
-  /// Memory for one rank's plan at a time. Linear in its boxes and the chunks that they meet.
-  /// `unimplemented` (plan/too-large) above kMostPlannedBytes.
+  /// Uses the memory of one plan of one rank. Linear in the boxes of the rank and the chunks that
+  /// they overlap. `unimplemented` (plan/too-large) above kMostPlannedBytes.
   Result<RankReads> reads_of(int rank) const;
-  /// Of all ranks, one after the other on each thread.
+  /// Of all ranks; each thread plans one rank at a time.
   Result<PlannedReads> reads(Runtime& runtime) const;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference system's core both ways, with its names and arguments: a tree of arrays as zarr v2
-// directories `<directory>/<prefix>/a/b/c`, and the index that lists them. save/save.h and
-// load/load.h are the same with everything else.
+// The core of the reference system in both directions, with its names and arguments: a tree of
+// arrays as zarr v2 directories `<directory>/<prefix>/a/b/c`, and the index that lists them.
+// save/save.h and load/load.h offer everything else too.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@
 
 namespace cairn {
 
-/// save_tree() with SaveOptions::overwrite set: what is there is replaced, whatever leaves it has.
+/// save_tree() with SaveOptions::overwrite set: replaces what is there, even a tree with other
+/// leaves.
 Result<SaveReport> tree_serialize_leaves(const std::string& directory, const Tree& tree,
                                          SaveOptions options, Runtime& runtime,
                                          const std::string& prefix = "");

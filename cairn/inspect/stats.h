@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers in a checkpoint look like, array by array, without holding any array whole.
+// Statistics of the numbers in a checkpoint, array by array, without holding any array whole.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace cairn {
 
-/// Of one array. Complex numbers count by their magnitude, bools as 0 and 1. Finite elements alone
-/// make minimum, maximum, mean and deviation; without one these are nothing.
+/// Of one array. Complex numbers count by their magnitude, bools as 0 and 1. Minimum, maximum, mean
+/// and deviation cover finite elements alone; nullopt if there are none.
 struct ArrayStats {
   std::string prefix;
   std::string key;
@@ -31,13 +31,12 @@ struct ArrayStats {
 };
 
 struct StatsOptions {
-  std::optional<std::string> prefix = {};  ///< nothing: all
+  std::optional<std::string> prefix = {};  ///< nullopt: all
   std::vector<KeyPath> keys = {};          ///< leaves and subtrees; empty: all
   ProgressSink progress = {};
 };
 
-/// In the order of the trees. A checkpoint that is replaced meanwhile is opened again. Errors of
-/// reading.
+/// In the order of the trees. Reopens a checkpoint that is replaced meanwhile. Errors of reading.
 Result<std::vector<ArrayStats>> stats(const Checkpoint& checkpoint, const StatsOptions& options,
                                       Runtime& runtime);
 

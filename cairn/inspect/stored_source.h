@@ -12,8 +12,8 @@
 namespace cairn {
 
 /// An array of another checkpoint, read piece by piece and cast to `dtype`. `prefix` and `runtime`
-/// must outlive it; `runtime` is not the one that writes, because who holds one budget must not
-/// wait for it again.
+/// must outlive it. `runtime` must not be the one that writes: a holder of a memory budget must not
+/// wait for the same budget again.
 std::shared_ptr<const LeafSource> stored_source(const OpenedPrefix& prefix, std::size_t array,
                                                 DType dtype, Runtime& runtime);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads every stored byte and says what is damaged, all of it, by leaf and place.
+// Reads every stored byte and lists all damage, by leaf and place.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace cairn {
 struct Damage {
   std::string prefix;
   std::string key;     ///< leaf; empty for a file that belongs to several
-  std::string object;  ///< as a person finds it: path of the chunk or file
+  std::string object;  ///< path of the chunk or file
   std::string chunk;   ///< "0.1"; empty where there is none
   std::string reason;  ///< token
   std::string message;
@@ -31,14 +31,14 @@ struct VerifyReport {
 };
 
 struct VerifyOptions {
-  std::optional<std::string> prefix = {};  ///< nothing: all
+  std::optional<std::string> prefix = {};  ///< nullopt: all
   ProgressSink progress = {};
 };
 
-/// Arrays with sums: every block against its CRC, array metadata and part headers against the
-/// manifest; then, where nothing is wrong with an array, its elements against the SHA-256 if there
-/// are any. Arrays of other systems: that every chunk decodes. Damage is no error of the call: it
-/// is the answer. A checkpoint that is replaced meanwhile is opened again and verified anew.
+/// Arrays with sums: checks every block against its CRC, and array metadata and part headers
+/// against the manifest; then checks the elements of undamaged arrays against their SHA-256, if
+/// there is one. Arrays of other systems: checks that every chunk decodes. Damage is not an error
+/// of the call but its answer. Reopens and verifies again a checkpoint that is replaced meanwhile.
 Result<VerifyReport> verify(const Checkpoint& checkpoint, const VerifyOptions& options,
                             Runtime& runtime);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Checkpoint`: what lies at a path, opened by its metadata alone. `load/` and `inspect/` read its
+// `Checkpoint`: what is at a path, opened from its metadata alone. `load/` and `inspect/` read its
 // arrays.
 #pragma once
 
@@ -20,20 +20,20 @@ namespace cairn {
 struct OpenedPrefix {
   std::string name;       ///< "" for a tree without a prefix
   bool any_name = false;  ///< matches any requested prefix
-  /// A checkpoint of another system has no structure (null) and no sums; the rest is filled in from
-  /// its own metadata.
+  /// A checkpoint of another system has no structure (null) and no sums; the rest comes from its
+  /// own metadata.
   Manifest manifest;
   bool foreign = false;
   std::vector<std::string> names;  ///< of each array as stored: directory or tensor name
   std::vector<std::pair<KeyPath, Value>> values;  ///< leaves that are not arrays
-  /// For a person: what could not be made out of its containers and values. Loads log them.
+  /// For people: containers and values that could not be recovered. Loads log them.
   std::vector<std::string> notes = {};
   std::shared_ptr<storage::Store> store;  ///< where the arrays' keys resolve
-  /// `<prefix>_structure.json` of the reference system, below the checkpoint; empty: there is none
-  /// that fits the arrays.
+  /// Path below the checkpoint of the `<prefix>_structure.json` of the reference system; empty if
+  /// there is none that fits the arrays.
   std::string structure_file = {};
 
-  /// Index of the array with this path; nothing if there is none.
+  /// Index of the array with this path; nullopt if there is none.
   std::optional<std::size_t> find(const KeyPath& path) const;
 };
 
@@ -55,22 +55,22 @@ struct Checkpoint {
   std::string description_file;     ///< for read_description(), below `path`; empty: no directory
   std::vector<std::string> notes;   ///< for a person: torn attempts, what could not be checked
 
-  /// The one that is meant: by name, or the one without a name, or the only one. Of another
-  /// system's tree without a name, the name may also be what its paths begin with; they keep it.
+  /// The tree to use: by name, or the one without a name, or the only one. The tree of another
+  /// system that has no name may also be named by the first part of its paths; they keep it.
   /// `not_found` (load/prefix-missing) and `invalid_argument` (load/prefix-ambiguous), both with
-  /// the list of those there.
+  /// the list of existing names.
   Result<const OpenedPrefix*> prefix(const std::optional<std::string>& name) const;
 };
 
-/// The reason of an error that says: it was saved again or removed since it was opened.
+/// Reason of errors that mean: the checkpoint was saved again or removed since it was opened.
 constexpr const char* kReplaced = "checkpoint/replaced";
 
-/// All prefixes, or the one that is named. Errors of Checkpoint::prefix().
+/// All prefixes, or the named one. Errors of Checkpoint::prefix().
 Result<std::vector<const OpenedPrefix*>> select_prefixes(const Checkpoint& checkpoint,
                                                          const std::optional<std::string>& name);
 /// Is the leaf one of `keys`, or below one? With no keys, every leaf matches.
 bool is_selected(const KeyPath& path, const std::vector<KeyPath>& keys);
-/// Paths of arrays, as text, with this beginning. `not_found` (load/key-missing): there are none.
+/// Paths of arrays, as text, with this beginning. `not_found` (load/key-missing) if there are none.
 Result<std::vector<KeyPath>> keys_beginning_with(const OpenedPrefix& prefix,
                                                  const std::string& beginning);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own checkpoints: the record says which prefixes there are, each manifest says the rest.
+// Our own checkpoints: the record lists the prefixes, and each manifest describes one.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@ namespace cairn {
 
 struct Snapshot;
 
-/// Nothing if there is no record of ours.
+/// nullopt if there is no record of ours.
 Result<std::optional<Checkpoint>> open_committed(const DirectoryView& view, Runtime& runtime);
 
-/// One prefix of a record of ours, as its manifest says it is. Errors of reading the manifest.
+/// One prefix of our record, from its manifest. Errors of reading the manifest.
 Result<OpenedPrefix> open_recorded(const DirectoryView& view, const Snapshot& snapshot,
                                    const RecordPrefix& recorded);
 

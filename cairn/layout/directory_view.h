@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory (or a folder in a bucket) that is being opened: where it is, and what lies in it.
+// A directory (or a folder in a bucket) being opened: its place and its files.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace cairn {
 
 struct DirectoryView {
   std::string path;  ///< Uri::to_string()
-  /// Where commits happen; null: nothing of ours can lie here.
+  /// Where commits happen; null: nothing of ours can be here.
   std::shared_ptr<Destination> destination;
   std::shared_ptr<storage::Store> store;  ///< rooted at it
   std::vector<std::string> files;         ///< names directly in it, sorted

@@ -16,7 +16,7 @@
 
 namespace cairn {
 
-/// Each returns nothing if the directory is none of its kind.
+/// Each returns nullopt if the directory is of another kind.
 Result<std::optional<Checkpoint>> open_single_array(const DirectoryView& view, Runtime& runtime);
 Result<std::optional<Checkpoint>> open_eformer(const DirectoryView& view, Runtime& runtime);
 Result<std::optional<Checkpoint>> open_loose_arrays(const DirectoryView& view, Runtime& runtime);

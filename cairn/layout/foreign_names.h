@@ -9,8 +9,8 @@
 
 namespace cairn {
 
-/// Key paths of the names: split at '.'; decoded, if every name is one that KeyPath::text() gives.
-/// If a leaf would then stand where another has children, each name is one part.
+/// Key paths of the names: split at '.', and decoded if every name looks like output of
+/// KeyPath::text(). If that made a leaf the parent of another, each name becomes one part.
 std::vector<KeyPath> paths_of_names(const std::vector<std::string>& names);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layouts there are: one row each in open.cc, asked in order.
+// All layouts: one row each in open.cc, tried in order.
 #pragma once
 
 #include "cairn/layout/checkpoint.h"
@@ -7,8 +7,8 @@
 
 namespace cairn {
 
-/// Asks each layout; the first that answers wins. `failed_precondition`
-/// (checkpoint/not-a-checkpoint), or what strangers.h recognises.
+/// Tries each layout; the first that recognises the directory wins. `failed_precondition`
+/// (checkpoint/not-a-checkpoint), or the error of strangers.h.
 Result<Checkpoint> open_layout(const DirectoryView& view, Runtime& runtime);
 
 }  // namespace cairn

@@ -11,11 +11,11 @@
 
 namespace cairn {
 
-/// Nothing if no such file lies in the directory.
+/// nullopt if there is no such file in the directory.
 Result<std::optional<Checkpoint>> open_safetensors(const DirectoryView& view, Runtime& runtime);
 
-/// One safetensors file: with the manifest inside it, or as foreign. It is held open, so that its
-/// header and its data are of the same file although another one takes its place.
+/// One safetensors file: with the manifest inside it, or as foreign. Keeps the file open, so that
+/// header and data stay those of one file even if it is replaced.
 Result<OpenedPrefix> open_safetensors_file(const std::shared_ptr<storage::Store>& store,
                                            const std::string& name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays against the SHA-256 that were asked for when they were saved.
+// Checks arrays against the SHA-256 stored by their save.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ struct DigestPlace {
   std::size_t array = 0;  ///< in the prefix
   std::size_t piece = 0;
 };
-/// All that there are of these arrays.
+/// All digests of these arrays.
 std::vector<DigestPlace> digests_of(const OpenedPrefix& prefix,
                                     const std::vector<std::size_t>& arrays);
 
-/// Reads the elements, by pieces where that can be, and compares. `corrupt` (load/sha256) with leaf
-/// and place; `resource_exhausted` (load/no-memory) for an array of another system that no memory
-/// of this process could hold; errors of read_boxes().
+/// Reads the elements, in pieces where possible, and compares. `corrupt` (load/sha256) with leaf
+/// and place; `resource_exhausted` (load/no-memory) for an array of another system that cannot fit
+/// into the memory of this process; errors of read_boxes().
 Result<void> check_digest(const OpenedPrefix& prefix, const DigestPlace& place, Runtime& runtime);
 
 }  // namespace cairn

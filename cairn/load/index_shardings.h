@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings for what a checkpoint has, before it is loaded.
+// Shardings for the arrays of a checkpoint, before it is loaded.
 #pragma once
 
 #include <optional>

@@ -9,10 +9,10 @@
 
 namespace cairn {
 
-/// Opens and loads; starts again if the checkpoint was replaced meanwhile. With a coordinator every
-/// rank makes the same call and gets its own boxes of one and the same state; leaves that are small
-/// and the same on all ranks are read by rank 0 alone; one rank's error is everybody's
-/// (load/rank-failed). The second form is this process's own business. Errors of
+/// Opens and loads; starts again if the checkpoint is replaced meanwhile. With a coordinator every
+/// rank makes the same call and gets its own boxes, all of one state of the checkpoint. Rank 0
+/// reads small leaves that are the same on all ranks, and broadcasts them. If one rank fails, all
+/// get its error (load/rank-failed). The second form involves this process alone. Errors of
 /// open_checkpoint(), prefix(), read_boxes(); `not_found` (load/key-missing), `failed_precondition`
 /// (load/missing-array, load/shape-mismatch, load/dtype-mismatch: each lists every leaf).
 Result<Loaded> load(const std::string& path, const LoadOptions& options, Runtime& runtime);

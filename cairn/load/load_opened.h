@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load of what is open, with one way or another to read the arrays.
+// Loads from an open checkpoint, with any way to read the arrays.
 #pragma once
 
 #include <cstddef>
@@ -12,21 +12,21 @@
 
 namespace cairn {
 
-/// The arrays that are wanted, and memory for this rank's boxes of each.
+/// The wanted arrays, and memory for the boxes of each on this rank.
 struct LoadWork {
   std::vector<std::size_t> which;
   std::vector<ShardedArray> destinations;
 };
 
-/// Reads the work of this rank.
+/// Reads what this rank holds.
 Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
                          const LoadOptions& options, Runtime& runtime);
 
-/// Another way to do it; empty: read_arrays().
+/// Another way to read the arrays; empty: read_arrays().
 using SharedReader =
     std::function<Result<void>(const OpenedPrefix&, const LoadWork&, const LoadOptions&)>;
 
-/// load() of what is open.
+/// load() of an open checkpoint.
 Result<Loaded> load_opened(const Checkpoint& checkpoint, const LoadOptions& options,
                            Runtime& runtime, const SharedReader& share);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wanted boxes against stored chunks: which bytes are read, before any is. Pure and deterministic.
+// Plans which stored bytes to read for the wanted boxes, before anything is read. Pure and
+// deterministic.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace cairn {
 
-/// A box of a stored array that somebody wants; inside the array's shape.
+/// A wanted box of a stored array; inside its shape.
 struct WantedBox {
   const ManifestArray* array = nullptr;
   Box box;
@@ -22,14 +23,14 @@ struct ReadJob {
   std::size_t first_wanted = 0;  ///< LoadPlan::wanted has the boxes from here on
   std::size_t wanted_count = 0;
   std::uint64_t chunk = 0;
-  /// Of the chunk's bytes. For chunks that must be read whole (compressed, packed, ...) end is the
-  /// stored length where a manifest tells it, else kToTheEnd.
+  /// Range in the bytes of the chunk. For chunks that must be read whole (compressed, packed, ...)
+  /// end is the stored length if the manifest has it, else kToTheEnd.
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 };
 constexpr std::uint64_t kToTheEnd = ~std::uint64_t{0};
 
-/// One request: jobs whose bytes lie together in one object.
+/// One request: jobs with adjacent bytes in one object.
 struct ReadRun {
   std::size_t first_job = 0;
   std::size_t job_count = 0;
@@ -38,7 +39,7 @@ struct ReadRun {
 
 /// Largest range of one job; one chunk that must be decoded whole may be larger.
 constexpr std::uint64_t kReadPieceBytes = 8 * kMiB;
-/// Without checksums, ranges nearer than this are read as one; so are small tensors of one file.
+/// Without checksums, ranges with smaller gaps are read as one; so are small tensors of one file.
 constexpr std::uint64_t kCoalesceBytes = 4 * kKiB;
 
 struct LoadPlan {
@@ -53,22 +54,23 @@ struct LoadPlan {
   }
 };
 
-/// Each stored byte that the boxes need is read once, however many need it, rounded out to checksum
-/// blocks if `check` and the array has sums; nothing else is read but gaps under kCoalesceBytes.
-/// Boxes of one array stand together. About linear in boxes plus the chunks they meet.
+/// Every needed byte is read once, however many boxes need it, rounded out to checksum blocks if
+/// `check` is set and the array has sums. Nothing else is read except gaps under kCoalesceBytes.
+/// The boxes of one array must be contiguous. About linear in boxes plus the chunks that they
+/// overlap.
 LoadPlan plan_load(const std::vector<WantedBox>& wanted, bool check);
 
 /// Where in its object a job's bytes lie.
 std::uint64_t object_offset(const format::StoredArray& array, const ReadJob& job);
 
-/// Boxes that cover an array once, in an order and of sizes in which reading them one by one is
-/// cheap: whole chunks where chunks must be decoded, runs of at most kReadPieceBytes elsewhere. One
-/// at a time: what a small file claims can have any number of them.
+/// Boxes that cover an array once, ordered and sized so that reading them one by one is cheap:
+/// whole chunks if chunks must be decoded, else runs of at most kReadPieceBytes. Generated one at a
+/// time, because a small file can claim any number of them.
 class PieceBoxes {
  public:
   explicit PieceBoxes(const format::StoredArray& array);  ///< which must outlive it
 
-  /// Nothing after the last.
+  /// nullopt after the last.
   std::optional<Box> next();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the arrays of a load go: which rank is to hold which box of each.
+// Decides where the arrays of a load go: which rank holds which box of each.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-/// The shardings that a load's options ask for. Keeps pointers to both; threading: compatible.
+/// The shardings that the options of a load ask for. Keeps pointers to both; threading: compatible.
 class LoadTarget {
  public:
   /// `invalid_argument`: load/no-mesh, load/unnamed-leaves, and what rules say; what the chooser
@@ -19,8 +19,8 @@ class LoadTarget {
   /// Arrays of the prefix that the options select.
   const std::vector<std::size_t>& selected() const { return selected_; }
 
-  /// Of one array; `like` is what the template has in its place, or null. Errors name the leaf:
-  /// `invalid_argument` (load/no-sharding) and what Sharding::check says.
+  /// Of one array; `like` is its counterpart in the template, or null. Errors name the leaf:
+  /// `invalid_argument` (load/no-sharding) and those of Sharding::check.
   Result<Sharding> sharding_of(std::size_t array, const ShardedArray* like) const;
   /// The same of several, without a template; the error lists all leaves.
   Result<std::vector<Sharding>> shardings_of(const std::vector<std::size_t>& arrays) const;

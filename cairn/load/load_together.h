@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A load by several ranks: all of one state of the checkpoint, or none.
+// A load by several ranks: all get one state of the checkpoint, or all fail.
 #pragma once
 
 #include <string>
@@ -9,9 +9,8 @@
 
 namespace cairn {
 
-/// Of a load by several ranks: is an array of so many bytes read by rank 0 and told to the others?
-/// So it is if it is small and all `ranks` hold it whole, which they do where it lies on no mesh.
-/// REQUIRES: sharding.check(shape).
+/// Does rank 0 read an array of so many bytes and broadcast it? It does if the array is small and
+/// whole on all `ranks`, as arrays without a mesh are. REQUIRES: sharding.check(shape).
 bool is_told_by_rank_0(const Sharding& sharding, const Shape& shape, std::uint64_t bytes,
                        int ranks);
 

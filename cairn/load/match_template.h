@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A template against what a checkpoint has: which arrays are read into which memory, and what
-// differs.
+// Matches a template with a checkpoint: which arrays are read into which memory, and what differs.
 #pragma once
 
 #include <vector>
@@ -19,7 +18,7 @@ struct TemplateMatch {
 };
 
 /// `failed_precondition` (load/missing-array, load/shape-mismatch, load/dtype-mismatch) in strict
-/// mode, listing every leaf; what is forgiven otherwise goes into the report. options.like is set.
+/// mode, with every leaf; otherwise the report lists them. REQUIRES: options.like is set.
 Result<TemplateMatch> match_template(const OpenedPrefix& prefix, const LoadOptions& options,
                                      const LoadTarget& target, int rank, LoadReport& report);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Performs a load plan: read, check, decode, cast and scatter straight into the destinations.
+// Performs a load plan: reads, checks, decodes, casts and scatters straight into the destinations.
 #pragma once
 
 #include <string>
@@ -16,8 +16,7 @@ namespace cairn {
 /// A wanted box and where it goes.
 struct BoxTarget {
   WantedBox wanted;
-  Array to;  ///< the box's shape, any strides; its dtype is the stored one or one that it can be
-             ///< cast to
+  Array to;  ///< of the box's shape, any strides; its dtype is the stored one or castable from it
 };
 
 struct ReadOptions {
@@ -32,14 +31,14 @@ struct ReadOptions {
 Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
                         const ReadOptions& options, Runtime& runtime);
 
-/// Compares `bytes`, a chunk's stored bytes from `begin` on, with the sums of their blocks; `begin`
-/// is a block boundary. REQUIRES: the array has sums. `corrupt` (load/checksum).
+/// Compares `bytes`, the stored bytes of a chunk from `begin` on, with the sums of their blocks;
+/// `begin` is a block boundary. REQUIRES: the array has sums. `corrupt` (load/checksum).
 Result<void> check_blocks(const ManifestArray& array, std::uint64_t chunk, std::uint64_t begin,
                           ByteSpan bytes);
 
-/// One box of one array, dense. Only the blocks that it needs are read. `resource_exhausted`
-/// (load/no-memory) for one that no memory of this process could hold. REQUIRES: the prefix has
-/// such an array, and the box lies within its shape.
+/// Loads one box of one array, dense. Reads only the blocks that it needs. `resource_exhausted`
+/// (load/no-memory) if it cannot fit into the memory of this process. REQUIRES: the prefix has the
+/// array, and the box lies within its shape.
 Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box& box,
                        Runtime& runtime, bool check = true);
 

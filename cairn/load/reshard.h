@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of a running job onto other shardings, through host memory and the coordinator. A load
-// needs none of this: it reads what each rank is to hold.
+// Moves arrays of a running job to other shardings, through host memory and the coordinator. Loads
+// do not need it: each rank reads what it holds.
 #pragma once
 
 #include <chrono>
@@ -13,20 +13,20 @@
 namespace cairn {
 
 struct ReshardOptions {
-  /// Ranks exchange pieces of at most so many bytes; at most coord::kMaxPayload.
+  /// Size limit of the pieces that ranks exchange; at most coord::kMaxPayload.
   std::uint64_t memory_limit = 4 * kMiB;
-  /// Longest time until all ranks are done.
+  /// Time limit for all ranks to be done.
   std::chrono::nanoseconds timeout = std::chrono::hours(2);
 };
 
 /// The same elements on another sharding; without one (`Sharding()`), whole on every rank. An array
-/// without a sharding is rank 0's; what others have in its place says its type and shape alone.
-/// Boxes that one shard of this rank has are views of its memory, others are new.
+/// without a sharding is that of rank 0; other ranks pass its type and shape alone. Boxes inside
+/// one shard of this rank are views of its memory, others are new.
 ///
-/// Every rank makes the same call. Where each rank has what it is to hold, nobody talks; otherwise
-/// everything goes through rank 0, piece by piece. `invalid_argument`: what Sharding::check says,
-/// plan/unknown-rank, plan/no-memory; `failed_precondition` (reshard/ranks-disagree); errors of the
-/// coordinator. One rank's error is everybody's.
+/// Every rank makes the same call. If each rank has already what it needs, no messages are sent;
+/// otherwise everything passes through rank 0, piece by piece. `invalid_argument`: those of
+/// Sharding::check, plan/unknown-rank, plan/no-memory; `failed_precondition`
+/// (reshard/ranks-disagree); errors of the coordinator. If one rank fails, all get its error.
 Result<ShardedArray> reshard(const ShardedArray& array, const Sharding& target, Runtime& runtime,
                              const ReshardOptions& options = {});
 
@@ -34,8 +34,8 @@ Result<ShardedArray> reshard(const ShardedArray& array, const Sharding& target, 
 Result<ShardedArray> broadcast_tensor(const Array& tensor, std::uint64_t memory_limit,
                                       Runtime& runtime, const Sharding& target = {});
 
-/// The whole array on every rank, floats cast as put_dtype() does. One without a sharding is there
-/// already. Errors of reshard() and put_dtype().
+/// The whole array on every rank, floats cast as put_dtype() does. An array without a sharding is
+/// whole already. Errors of reshard() and put_dtype().
 Result<Array> to_host(const ShardedArray& array, std::optional<DType> float_dtype,
                       Runtime& runtime);
 

@@ -6,9 +6,9 @@
 
 namespace cairn {
 
-/// The path of an array without the prefix, or with it if `keys_with_prefix`, whether the prefix is
-/// the name of the tree or, in another system's checkpoint, the first part of its paths. A tree
-/// that is one leaf is seen by its name.
+/// The path of an array without the prefix, or with it if `keys_with_prefix`; the prefix is the
+/// name of the tree or, in a checkpoint of another system, the first part of its paths. A tree that
+/// is a single leaf is seen by its name.
 KeyPath seen_path(const OpenedPrefix& prefix, const KeyPath& path, const LoadOptions& options);
 
 }  // namespace cairn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `CheckpointMetadata`: checkpoint_metadata.json of the reference system, which says when the last
-// tree was saved, by what, and, with validation, what its arrays were.
+// `CheckpointMetadata`: checkpoint_metadata.json of the reference system: when and by what the last
+// tree was saved and, with validation, digests and types of its arrays.
 #pragma once
 
 #include <optional>
@@ -22,8 +22,8 @@ struct CheckpointMetadata {
   Json::Object others = {};   ///< what others have added; survives from_dict() and to_dict()
 
   Json to_dict() const;
-  /// Members that are missing get their defaults. `corrupt` (metadata/not-an-object,
-  /// metadata/bad-member with its name).
+  /// Missing members get their defaults. `corrupt` (metadata/not-an-object, metadata/bad-member
+  /// with its name).
   static Result<CheckpointMetadata> from_dict(const Json& json);
 
   bool operator==(const CheckpointMetadata&) const = default;
@@ -32,7 +32,7 @@ struct CheckpointMetadata {
 /// Longest checkpoint_metadata.json that is read.
 constexpr std::size_t kMaxCheckpointMetadataBytes = std::size_t{256} << 20;
 
-/// Of a tree that is saved; with digests and types of its arrays if `with_arrays`.
+/// The description of a tree to be saved; with digests and types of its arrays if `with_arrays`.
 CheckpointMetadata describe_checkpoint(const Manifest& manifest, bool with_arrays);
 
 /// As the reference system writes the file: one line.

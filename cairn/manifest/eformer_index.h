@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `tensorstore_index.json`, the reference system's list of arrays: read in both versions, merged
-// prefix by prefix, written so that every reader of it is content.
+// `tensorstore_index.json`, the list of arrays of the reference system: read in both versions,
+// merged prefix by prefix, and written so that every reader of it accepts it.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ namespace cairn {
 
 /// Longest index that is read.
 constexpr std::size_t kMaxEformerIndexBytes = std::size_t{256} << 20;
-/// So many values are 3.7 million arrays of rank 2, in 1.6 GB of memory.
+/// Enough for 3.7 million arrays of rank 2, in 1.6 GB of memory.
 constexpr JsonLimits kEformerIndexLimits = {.bytes = kMaxEformerIndexBytes,
                                             .values = std::size_t{1} << 25};
 
-/// Most prefixes of an index: an opened one takes a hundred times the bytes of its entry.
+/// Most prefixes of an index: an opened prefix takes a hundred times the bytes of its entry.
 constexpr std::size_t kMaxIndexedPrefixes = std::size_t{1} << 16;
 
 struct IndexedArray {
@@ -50,23 +50,23 @@ struct EformerIndex {
 /// checkpoint), index/duplicate-path.
 Result<EformerIndex> parse_eformer_index(std::string_view text);
 
-/// A part of a key path of the reference as we write it. Children of nodes that JAX knows without
-/// keys are `<flat index 0>` there and `0` here.
+/// Converts a part of a key path of the reference system to ours: children of nodes without keys in
+/// JAX are `<flat index 0>` there and `0` here.
 std::string part_of_reference(std::string_view part);
 
-/// What the index says of the arrays of a manifest.
+/// The entries of the index for the arrays of a manifest.
 std::vector<IndexedArray> indexed_arrays(const Manifest& manifest);
 
 /// One prefix's list for the index.
 Json index_list(const std::vector<IndexedArray>& arrays);
 
-/// Prefixes (the empty one is the tree without prefix) and their new lists; nothing: the entry
-/// goes.
+/// Prefixes (the empty one is the tree without prefix) and their new lists; nullopt removes the
+/// entry.
 using IndexChanges = std::vector<std::pair<std::string, std::optional<Json>>>;
 
 /// `current` (the text in place, if any) with the lists of some prefixes replaced or removed;
-/// everything else in it stays. A text that is no JSON object is replaced whole. Nothing: there is
-/// no index and none is needed. `invalid_argument` (index/too-many-prefixes).
+/// everything else stays. A text that is not a JSON object is replaced whole. nullopt: there is no
+/// index, and none is needed. `invalid_argument` (index/too-many-prefixes).
 Result<std::optional<std::string>> merge_eformer_index(std::optional<std::string_view> current,
                                                        const IndexChanges& changes);
 

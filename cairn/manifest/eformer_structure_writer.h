@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes `<prefix>_structure.json`, by which the reference system loads a tree of ours with its
+// Writes `<prefix>_structure.json`, with which the reference system loads our tree with its
 // containers. `eformer_structure.h` reads it.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace cairn {
 
-/// The text of the file; nothing if the tree holds other containers than dicts, lists, tuples and
-/// None, or a dict that JAX does not take: one with both integer and text keys.
+/// The text of the file; nullopt if the tree has containers other than dicts, lists, tuples and
+/// None, or a dict that JAX refuses: one with both integer and text keys.
 std::optional<std::string> dump_eformer_structure(const Manifest& manifest);
 
 }  // namespace cairn

@@ -20,10 +20,10 @@ namespace cairn {
 
 /// Bytes of stored data that one CRC covers.
 constexpr std::uint64_t kBlockBytes = std::uint64_t{1} << 20;
-/// Largest block that other writers may choose: no read is larger.
+/// Largest block in manifests of other writers: no single read is larger.
 constexpr std::uint64_t kMaxBlockBytes = std::uint64_t{8} << 20;
 
-/// Lengths and CRC32C sums of an array's chunks as they lie in the store. Threading: compatible.
+/// Lengths and CRC-32C sums of the stored chunks of an array. Threading: compatible.
 class ChunkSums {
  public:
   ChunkSums() = default;
@@ -52,14 +52,14 @@ inline std::uint64_t block_count(std::uint64_t length, std::uint64_t block_bytes
   return (length + block_bytes - 1) / block_bytes;
 }
 
-/// SHA-256 of part of an array: of its n-th chunk (`end` is n + 1); of an array that is one object,
-/// of the elements in C order from the end of the part before to `end`.
+/// SHA-256 of a part of an array: of its n-th chunk (`end` is n + 1), or, if the array is one
+/// object, of the elements in C order from the end of the previous part to `end`.
 struct PieceDigest {
   std::uint64_t end = 0;
   Sha256Digest sha256 = {};
   bool operator==(const PieceDigest&) const = default;
 };
-/// The last end of all pieces: chunks, or elements.
+/// The end of the last piece: a number of chunks, or of elements.
 std::uint64_t piece_total(const format::StoredArray& stored);
 
 /// One array of a prefix.
@@ -80,7 +80,7 @@ struct ManifestPart {
   std::string name;
   std::uint64_t bytes = 0;
   std::uint64_t header_bytes = 0;
-  std::optional<std::uint32_t> header_crc;  ///< none: the header holds this very manifest
+  std::optional<std::uint32_t> header_crc;  ///< nullopt: the header holds this manifest itself
 };
 
 struct Manifest {
@@ -93,7 +93,7 @@ struct Manifest {
   std::string time;
   std::string writer;
   int ranks = 1;
-  std::vector<MeshAxis> mesh = {};  ///< axes of the mesh that the arrays lay on, if they did
+  std::vector<MeshAxis> mesh = {};  ///< axes of the mesh of the arrays, if there was one
   Json metadata;                    ///< the user's; object or null
   Json extras;                      ///< the user's; object or null
   Json structure;                   ///< tree/structure.h

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrays of a manifest as JSON columns: one list a property, checksums as base64 of
-// little-endian integers, so that 100,000 arrays stay a few megabytes.
+// The arrays of a manifest as JSON columns: one list for each property, checksums as base64 of
+// little-endian integers, so that 100,000 arrays take a few megabytes.
 #pragma once
 
 #include <string_view>

@@ -11,21 +11,23 @@ namespace cairn {
 
 constexpr std::string_view kRecordName = "cairn.json";
 constexpr std::string_view kMarkName = "metadata.json";
-/// The mark of a checkpoint that turned out to be torn.
+/// Replaces the mark of a checkpoint that was found torn.
 constexpr std::string_view kTornMarkName = "metadata.json.torn";
 constexpr std::string_view kIndexName = "tensorstore_index.json";
 constexpr std::string_view kCheckpointMetadataName = "checkpoint_metadata.json";
 constexpr std::string_view kLockName = ".cairn-lock";
 constexpr std::string_view kTrashName = ".cairn-trash";
-/// Whoever finds it in a checkpoint removes nothing there.
+/// A checkpoint with this file keeps all its files: nothing there is removed.
 constexpr std::string_view kPinName = ".cairn-pin";
 constexpr std::string_view kDamageName = ".cairn-damage";
-/// A new mark, pin or note before it takes its name; says whose it is, should it be left over.
+/// A new mark, pin or note before it gets its final name; the name tells whose file it is if it is
+/// left over.
 constexpr const char* kAsideName = ".cairn-aside";
-/// Of a run directory: who owns it, and the lock under which that changes and saves are decided.
+/// In a run directory: its owner, and the lock under which the owner changes and commits are
+/// decided.
 constexpr std::string_view kOwnerName = ".cairn-owner.json";
 constexpr std::string_view kRunLockName = ".cairn-run-lock";
-/// In a run directory: somebody asks for a save.
+/// In a run directory: a request to save.
 constexpr std::string_view kRequestName = ".cairn-request.json";
 /// An attempt is the directory ".cairn-<attempt id>".
 constexpr std::string_view kAttemptPrefix = ".cairn-";
@@ -40,8 +42,8 @@ bool is_bare_file(std::string_view path);
 constexpr std::string_view kEmbeddedManifest = "cairn";
 
 /// A prefix names one tree of a checkpoint; "." in it becomes a directory, as in the reference
-/// system. `invalid_argument` (prefix/invalid) for a name that would leave the checkpoint, hide in
-/// it (a leading dot) or meet one of our own files. "" is the tree without a prefix.
+/// system. "" is the tree without a prefix. `invalid_argument` (prefix/invalid) for a name that
+/// would leave the checkpoint, be hidden in it (a leading dot) or clash with one of our own files.
 Result<void> check_prefix(std::string_view prefix);
 /// "a.b" lies in "a/b"; "" lies in "".
 std::string prefix_directory(std::string_view prefix);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pickle holds, as the values and the JSON that we have for it.
+// Converts the content of a pickle to our values and JSON.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace cairn {
 
-/// Nothing for what is no integer, or does not fit.
+/// nullopt if it is not an integer or does not fit.
 std::optional<std::int64_t> pickled_int64(const Pickle::Item& item);
 
-/// A leaf that is no array. `unimplemented` (pickle/unsupported) for what only execution could
-/// make; complex(1.0, 2.0) is the one call that is understood.
+/// A leaf that is not an array. `unimplemented` (pickle/unsupported) for values that only execution
+/// could make; complex(1.0, 2.0) is the only call that is understood.
 Result<Value> value_of_pickle(const Pickle& pickle);
 
-/// What classes need beside their children: the `static` of docs/format/structure.md. Threading:
+/// What classes need besides their children: the `static` of docs/format/structure.md. Threading:
 /// compatible.
 class PickledStatics {
  public:
   /// `pickle` must outlive it.
   explicit PickledStatics(const Pickle& pickle) : pickle_(pickle) {}
 
-  /// Nothing for what that JSON cannot say, for more than 1 MiB, and once kMostItems were seen in
-  /// all: items may be shared.
+  /// nullopt for values that this JSON cannot express, for more than 1 MiB, and after kMostItems
+  /// items in total, because items may be shared.
   std::optional<std::string> text(Pickle::Number number);
 
  private:

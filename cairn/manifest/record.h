@@ -16,7 +16,8 @@ namespace cairn {
 constexpr int kFormatVersion = 1;
 /// Longest record that is written and read.
 constexpr std::size_t kMaxRecordBytes = std::size_t{32} << 20;
-/// Highest generation that is read: no checkpoint is saved as often, and the next one fits too.
+/// Highest generation that is read. No checkpoint is ever saved so many times, and its successor
+/// fits too.
 constexpr std::uint64_t kMaxGeneration = std::uint64_t{1} << 53;
 /// How many committed attempt ids a record remembers.
 constexpr std::size_t kRememberedAttempts = 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums as writers find them: of ranges of chunks, by whoever wrote each. Joined, they are the
-// sums of a manifest.
+// Checksums as writers compute them: of ranges of chunks, each by the rank that wrote it. Joined,
+// they become the sums of a manifest.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cairn {
 
-/// Bytes [begin, end) of what is stored of one chunk, within one block of kBlockBytes.
+/// Bytes [begin, end) of a stored chunk, within one block of kBlockBytes.
 struct SummedRange {
   std::uint32_t array = 0;  ///< index in the prefix
   std::uint32_t crc = 0;
@@ -20,8 +20,8 @@ struct SummedRange {
   bool operator==(const SummedRange&) const = default;
 };
 
-/// SHA-256 of part of an array, as PieceDigest says it: [begin, end) counts chunks, or the elements
-/// of an array that is one object.
+/// SHA-256 of a part of an array, as in PieceDigest: [begin, end) counts chunks, or elements if the
+/// array is one object.
 struct HashedRange {
   std::uint32_t array = 0;
   std::uint64_t begin = 0;
@@ -30,7 +30,7 @@ struct HashedRange {
   bool operator==(const HashedRange&) const = default;
 };
 
-/// What was written of a prefix.
+/// Sums of what was written of a prefix.
 struct WrittenSums {
   std::vector<SummedRange> ranges = {};
   std::vector<HashedRange> hashes = {};
@@ -38,15 +38,15 @@ struct WrittenSums {
   bool operator==(const WrittenSums&) const = default;
 };
 
-/// The ranges of `bytes`, which lie at `offset` of a chunk's stored bytes, each handed on to
+/// Sums the ranges of `bytes`, which start at `offset` of a stored chunk, and passes each on to
 /// `write` while it is in the cache.
 template <typename Write>
 Result<void> sum_ranges(SummedRange at, std::uint64_t offset, ByteSpan bytes,
                         std::vector<SummedRange>& ranges, const Write& write);
 
-/// Sums of each array, of which `arrays` says how it is stored. Each byte of each chunk must have
-/// been summed once: `internal` (sums/missing, sums/twice) with the leaf and the chunk. An array
-/// that was hashed at all must have been so once and whole, too (sums/hashes). n log n in ranges.
+/// The sums of each array; `arrays` says how it is stored. Each byte of each chunk must have been
+/// summed exactly once: `internal` (sums/missing, sums/twice) with the leaf and the chunk. An array
+/// with any hashes must be hashed whole and once (sums/hashes). n log n in ranges.
 Result<void> join_sums(WrittenSums written, std::vector<ManifestArray>& arrays);
 
 }  // namespace cairn

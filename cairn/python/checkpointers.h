@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Checkpointer in Python's hands. Whatever it does is done aside; its clock and the callbacks
-// that save are called by the thread that waits.
+// The Checkpointer for Python. Its work runs on another thread; the waiting thread calls its clock
+// and the callbacks of saves.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ class PythonCheckpointer {
     });
   }
 
-  /// A step that saves nothing is over with this, without a thread aside; false: not known.
+  /// Does this step save nothing? Then the call needs no other thread. false: not known yet.
   bool is_idle(std::int64_t step, bool force);
 
   /// `begin(run, guard)` begins a save that commits only if the guard lets it.
@@ -44,7 +44,7 @@ class PythonCheckpointer {
     });
   }
 
-  /// `load_it(run, options)` loads something, or nothing.
+  /// `load_it(run, options)` loads something, or returns nullopt.
   template <typename Load>
   nb::object load(const LoadCall& call, Load load_it) {
     return in_turn(turns_, [&](const auto& wrap) {

@@ -14,7 +14,8 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// Of a _core.Coordinator. Its calls may come from any thread; one waits for the other.
+/// The coordinator of a _core.Coordinator. Its calls may come from any thread, and run one at a
+/// time.
 std::shared_ptr<coord::Coordinator> coordinator_of(const nb::handle& object);
 
 /// `failed_precondition` (python/other-ranks): the job has other ranks than a call needs.

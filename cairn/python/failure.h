@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where Cairn's errors become Python's exceptions, and calls into Cairn let go of Python.
+// Turns errors of Cairn into exceptions of Python, and releases the GIL in calls into Cairn.
 #pragma once
 
 #include <exception>
@@ -35,7 +35,7 @@ class Failure : public std::exception {
 /// Makes Python see a Failure. Once, by the module.
 void translate_failures();
 
-/// A text for people, whatever bytes are in it: names of files need not be UTF-8.
+/// A text for people from any bytes: names of files need not be UTF-8.
 nb::object readable(const std::string& text);
 
 /// The value, or an exception.
@@ -45,8 +45,9 @@ T value_of(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
-/// While it lives, this thread does not hold Python. At the end of the program Python ends the
-/// threads that want it again, by unwinding them, which no C++ survives: they sleep instead.
+/// Releases the GIL while it lives. At the end of the program, Python ends threads that ask for the
+/// GIL again by unwinding them, which C++ code does not survive; such threads sleep forever
+/// instead.
 class Released {
  public:
   Released();
@@ -58,7 +59,7 @@ class Released {
   PyThreadState* state_;
 };
 
-/// While it lives, this thread holds Python. At the end of the program it sleeps likewise.
+/// Holds the GIL while it lives. At the end of the program it sleeps likewise.
 class Acquired {
  public:
   Acquired();
@@ -70,8 +71,8 @@ class Acquired {
   PyGILState_STATE state_ = PyGILState_UNLOCKED;
 };
 
-/// Waits without holding Python, for `ready`, which waits a moment and says whether it is there.
-/// Throws what a signal handler raised: KeyboardInterrupt after Ctrl-C.
+/// Waits without the GIL until `ready`, which waits a moment and returns whether it is done. Throws
+/// what a signal handler raised, such as KeyboardInterrupt after Ctrl-C.
 template <typename Ready>
 void wait_until(const Ready& ready) {
   for (;;) {
@@ -83,23 +84,24 @@ void wait_until(const Ready& ready) {
   }
 }
 
-/// How long a wait looks away from signals.
+/// Interval at which a wait checks for signals.
 constexpr std::chrono::milliseconds kMoment{50};
 
-/// What work aside wants done by the thread that waits for it: whatever is Python's belongs there.
+/// Errands: calls into Python that work on another thread passes to the thread that waits for it.
 /// Threading: safe.
 class Errands {
  public:
-  /// Aside: until the errand is done. Its exception becomes an error; `cancelled`
-  /// (python/interrupted) if nobody waits any longer.
+  /// From the other thread: waits until the errand is done. Its exception becomes an error;
+  /// `cancelled` (python/interrupted) if the waiting thread has left.
   Result<void> have_done(const std::function<void()>& errand);
-  /// Aside: there will be none any more.
+  /// From the other thread: no more errands will come.
   void finish();
-  /// Aside: nobody waits any longer.
+  /// From the other thread: has the waiting thread left?
   bool abandoned();
 
-  /// Here, with Python: does errands until there will be none. Throws what a signal handler raised:
-  /// KeyboardInterrupt after Ctrl-C; the work goes on, and its errands are refused.
+  /// In the waiting thread, with the GIL: runs errands until no more will come. Throws what a
+  /// signal handler raised, such as KeyboardInterrupt after Ctrl-C; the work then continues, and
+  /// its errands are refused.
   void attend();
   /// Throws the exception of an errand, if there was one.
   void rethrow() const;
@@ -117,7 +119,7 @@ class Errands {
   std::exception_ptr raised_;  // by errands, in the thread that waits
 };
 
-/// While it lives, in_caller() of this thread goes there.
+/// While it lives, in_caller() of this thread uses these errands.
 class ErrandScope {
  public:
   explicit ErrandScope(Errands& errands);
@@ -126,21 +128,21 @@ class ErrandScope {
   ErrandScope& operator=(const ErrandScope&) = delete;
 };
 
-/// Has something done with Python: by the thread that waits in apart() for this one, or here if
-/// there is none. An exception of Python becomes `internal` (python/callback), and apart() throws
-/// it again; a Failure becomes its error.
+/// Calls something with the GIL: in the thread that waits in apart() for this one, or here if there
+/// is none. An exception of Python becomes `internal` (python/callback), and apart() throws it
+/// again; a Failure becomes its error.
 Result<void> in_caller(const std::function<void()>& errand);
 
-/// Has whoever waited in apart() for this thread been interrupted?
+/// Has the thread that waited in apart() for this one been interrupted?
 bool caller_is_gone();
 
-/// The program ends: what is begun by other threads than the calling one is refused from now on.
+/// The program is ending: calls from threads other than this one are refused from now on.
 void let_no_other_thread_begin();
 /// Throws `cancelled` (python/exiting) if this is such a thread.
 void check_may_begin();
 
-/// What `work` returns, which is a Result; a Failure becomes its error, another exception the
-/// error of caught_error().
+/// Calls `work`, which returns a Result; a Failure becomes its error, another exception the error
+/// of caught_error().
 template <typename Work>
 std::invoke_result_t<Work> answer_of(const Work& work) {
   try {
@@ -152,8 +154,8 @@ std::invoke_result_t<Work> answer_of(const Work& work) {
   }
 }
 
-/// Does `work` aside and waits for it; a signal ends the waiting and not the work, which must own
-/// all that it needs.
+/// Runs `work` on another thread and waits for it. A signal ends the wait but not the work, which
+/// must own all that it needs.
 template <typename Work>
 auto apart(Work work) {
   using Answer = std::invoke_result_t<Work>;
@@ -180,11 +182,11 @@ auto apart(Work work) {
   return value_of(std::move(*shared->answer));
 }
 
-/// Does `work`. Alone, what goes wrong is thrown; of several ranks, given, for the others to hear
-/// it.
+/// Runs `work`. In a single process its errors are thrown; with several ranks they are returned, so
+/// that the save or load can pass them to the others.
 std::optional<Error> refusal_of(const std::function<void()>& work, bool alone);
 
-/// Keeps a Python object alive; whoever lets go of it last need not hold Python.
+/// Keeps a Python object alive; the last copy may be destroyed without the GIL.
 std::shared_ptr<const void> keep(nb::object object);
 /// The object that is kept.
 nb::handle object_of(const std::shared_ptr<const void>& kept);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The managers of saves in Python's hands.
+// Managers of saves for Python.
 #pragma once
 
 #include <memory>
@@ -14,15 +14,15 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// Python's AsyncManager. Its calls are Python's, one at a time.
+/// AsyncManager of Python, which calls it one call at a time.
 class PythonManager {
  public:
-  /// Chooses nothing (own_runtime()).
+  /// Does not choose ranks (own_runtime()).
   PythonManager();
 
   const std::shared_ptr<AsyncCheckpointManager>& manager() const { return manager_; }
-  /// The same, for a call that ranks make together. The first goes to the ranks that are chosen
-  /// then (runtime()), with another manager if need be; when they have changed later, throws
+  /// The same, for a call that ranks make together. The first call uses the ranks chosen by then
+  /// (runtime()), if need be with another manager; if they change later, throws
   /// `failed_precondition` (python/other-ranks).
   const std::shared_ptr<AsyncCheckpointManager>& at_work();
 
@@ -34,10 +34,11 @@ class PythonManager {
 /// Throws `failed_precondition` (manager/in-callback) in a callback of a save, which would wait for
 /// itself.
 void check_not_in_callback();
-/// How trees are given to a manager: with what the reference system needs, if its saves have it.
+/// How trees are passed to a manager: with what the reference system needs, if its saves include
+/// it.
 Giving giving_for(const AsyncCheckpointManager& manager, const Json& extras);
 
-/// Until none is on its way; says nothing of how they ended.
+/// Waits until no save is in flight; does not report how they ended.
 void wait_for_saves_of(const std::shared_ptr<AsyncCheckpointManager>& manager);
 
 }  // namespace cairn::python

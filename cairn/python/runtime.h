@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one runtime of the Python process, and what calls from Python have in common.
+// The runtime of the Python process, and what calls from Python share.
 #pragma once
 
 #include <chrono>
@@ -17,21 +17,21 @@ namespace cairn::python {
 
 namespace nb = nanobind;
 
-/// For what the ranks of a job do together: with the coordinator that cairn._ranks has chosen. It
-/// speaks through Python's logger "cairn". Throws what cairn._ranks.chosen() raises.
+/// For calls that the ranks of a job make together: with the coordinator that cairn._ranks has
+/// chosen. Logs to the logger "cairn" of Python. Throws what cairn._ranks.chosen() raises.
 std::shared_ptr<Runtime> runtime();
-/// For what this process does by itself: the same, or if nobody has asked for that yet, one without
-/// a coordinator. Chooses nothing.
+/// For calls of this process alone: the same runtime or, if none was made for the ranks yet, one
+/// without a coordinator. Does not choose ranks.
 std::shared_ptr<Runtime> own_runtime();
 
 /// The text of an object; null for "". Throws `invalid_argument` (python/json).
 Json json_of(const std::string& text);
 
-/// Seconds as Python counts them; more than the machine can count is as much as it can.
+/// Seconds of Python as a duration, clamped to some thirty years.
 std::chrono::nanoseconds span_of(double seconds);
 
-/// Calls a Python function (done, total), from any thread; empty for None. What the function raises
-/// is reported as Python reports what it cannot raise.
+/// A sink that calls a Python function (done, total), from any thread; empty for None. Exceptions
+/// of the function are reported as unraisable.
 ProgressSink progress_of(const nb::object& function);
 
 /// Calls a Python function without arguments, from any thread; its exception becomes `internal`

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all calls that save have in common.
+// What all saving calls share.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,12 @@ namespace nb = nanobind;
 /// The reason of a save that its caller gave up.
 constexpr const char* kInterrupted = "python/interrupted";
 
-/// Refuses the save whose caller was interrupted while its arrays were copied: they may change now.
+/// Refuses the save if its caller was interrupted while its arrays were copied, because they may
+/// have changed since.
 CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted);
 
-/// Calls `ask` until it tells of something else than of a save whose caller was interrupted: who
-/// was knows, and others need not.
+/// Calls `ask` until it returns something other than the error of an interrupted save: its own
+/// caller knows already, and others need not.
 template <typename Ask>
 auto without_interruptions(const Ask& ask) {
   auto answer = ask();
@@ -33,7 +34,8 @@ auto without_interruptions(const Ask& ask) {
   return answer;
 }
 
-/// Does `begin(guard)` aside, which begins a save that commits only if the guard lets it.
+/// Runs `begin(guard)` on another thread; it begins a save that commits only if the guard permits
+/// it.
 template <typename Begin>
 auto begin_apart(Begin begin) {
   const auto interrupted = std::make_shared<std::atomic<bool>>(false);
@@ -47,9 +49,9 @@ auto begin_apart(Begin begin) {
   }
 }
 
-/// Python's keyword arguments of every call that saves, `_SaveOptions` of cairn._core; what is
-/// missing or None is as SaveOptions says. Throws TypeError, and what parse_dtype_argument() and
-/// json_of() throw.
+/// The keyword arguments of every saving call in Python, `_SaveOptions` of cairn._core; missing
+/// ones and None keep the defaults of SaveOptions. Throws TypeError, and what
+/// parse_dtype_argument() and json_of() throw.
 SaveOptions save_options_of(const nb::kwargs& given);
 
 using PythonTrees = std::vector<std::pair<std::string, nb::object>>;
@@ -60,9 +62,9 @@ struct Given {
   SaveInternals internals = {};  ///< structures and refusal
 };
 
-/// How a rank says what it saves.
+/// How a rank passes what it saves.
 struct Giving {
-  bool alone = true;  ///< what goes wrong is thrown; otherwise the others hear it with the save
+  bool alone = true;       ///< errors are thrown; otherwise the save reports them to all ranks
   bool structured = true;  ///< with structures_of()
   Json extras = {};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings in Python's hands, as cairn._jax makes them from JAX's.
+// Shardings for Python, as cairn._jax makes them from those of JAX.
 #pragma once
 
 #include <string>
@@ -25,9 +25,9 @@ PartitionRules rules_of(SpecRules given);
 /// (position, numpy.ndarray, is it lent) of each shard that this process holds.
 ShardedArray share_shards(const std::string& dtype, const Shape& shape, const Sharding& sharding,
                           const nb::handle& shards);
-/// An array of which only type, shape and placement count.
+/// An array without memory: type, shape and placement only.
 ShardedArray outline(DType dtype, const Shape& shape, const Sharding& sharding);
-/// Throws for a name that no type has.
+/// Throws for an unknown name.
 DType known_dtype(const std::string& name);
 /// [(position, numpy.ndarray)], as to_numpy() gives it to others.
 nb::list shards_in_numpy(const ShardedArray& array);

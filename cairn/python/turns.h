@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call at a time to an object that calls aside use, although a caller may go away when a signal
-// comes, and although a callback may call the same object again.
+// One call at a time to an object that is used by work on other threads, even though a signal may
+// take a caller away, and a callback may call the same object again.
 #pragma once
 
 #include <cstdint>

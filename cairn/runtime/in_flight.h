@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths with a save in flight: the one thing in Cairn that belongs to the process and not to a
-// runtime. Whoever touches such a path waits, so that nobody has to wait for a save by hand before
-// reading what it wrote.
+// Paths with a save in flight: the only state in Cairn that belongs to the process instead of a
+// runtime. Calls that touch such a path wait, so users need not wait for a save before they read
+// what it writes.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace cairn {
 
-/// From its making until landed(), a save is in flight at the path. Ranks that are threads of one
-/// process are apart: each waits for its own saves. Movable.
+/// A save is in flight at the path from construction until landed(). Ranks that are threads of one
+/// process are independent: each waits for its own saves. Movable.
 class InFlight {
  public:
-  /// First waits for the other saves of this rank there.
+  /// Waits for the other saves of this rank at the path.
   InFlight(const std::string& path, int rank);
   InFlight(InFlight&& other) noexcept;
   InFlight& operator=(InFlight&&) = delete;
   ~InFlight();
 
-  /// The save is committed or has failed: nobody waits for it any longer.
+  /// The save has committed or failed: nobody waits for it any longer.
   void landed();
 
  private:
@@ -27,11 +27,11 @@ class InFlight {
   int rank_;
 };
 
-/// Until this rank has no save in flight at `path`, inside it or around it. Returns at once on a
-/// background thread, which would wait for itself.
+/// Blocks until this rank has no save in flight at `path`, inside it or above it. Returns at once
+/// on a background thread, which would wait for itself.
 void wait_for_saves(const std::string& path, int rank);
 
-/// Where this process has saves in flight: absolute paths, in order.
+/// The paths of all saves in flight in this process: absolute, sorted.
 std::vector<std::string> places_in_flight();
 
 }  // namespace cairn

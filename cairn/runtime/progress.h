@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress of one operation, told to its caller.
+// Reports the progress of one operation to its caller.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace cairn {
 
-/// Called with bytes done and bytes in all, first with 0; from any thread, one call at a time.
+/// Called with bytes done and total bytes, first with 0; from any thread, one call at a time.
 using ProgressSink = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
 /// Counts for a sink that must outlive it; an empty sink costs nothing. Threading: safe.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Runtime`: what a program sets up once and hands to every call. There are no globals behind it.
+// `Runtime`: what a program sets up once and passes to every call. There are no hidden globals.
 #pragma once
 
 #include <chrono>
@@ -24,20 +24,20 @@ struct RuntimeOptions {
   /// Threads for reading, writing and coding. 0: one for each core, at least 4 so that a disk has
   /// several requests in flight. 1: everything on the calling thread.
   std::size_t threads = 0;
-  /// Host memory that saves and loads may use beside the caller's arrays. 0: 1 GiB, or an eighth of
-  /// what is available if that is less.
+  /// Host memory that saves and loads may use in addition to the arrays of the caller. 0: 1 GiB, or
+  /// an eighth of what is available if that is less.
   std::uint64_t memory_bytes = 0;
-  /// Host memory for copies of the caller's arrays, which asynchronous saves write later. What does
-  /// not fit waits until some of it is written. 0: half of what is available.
+  /// Host memory for copies of the caller's arrays, which asynchronous saves write later. A save
+  /// that needs more blocks until some of it is written. 0: half of what is available.
   std::uint64_t staging_bytes = 0;
-  /// Staging memory that nobody used for so long goes back to the system.
+  /// Staging memory that is idle for this long is freed.
   std::chrono::nanoseconds staging_idle = std::chrono::minutes(2);
   storage::FileSystem* file_system = nullptr;  ///< null: the machine's
-  /// The processes of the job, which all make the same calls; used in the caller's thread alone.
-  /// Null: this process is all there is.
+  /// The processes of the job, which all make the same calls; used only in the thread of the
+  /// caller. Null: this process is alone.
   coord::Coordinator* coordinator = nullptr;
   Clock* clock = nullptr;  ///< null: the machine's
-  /// What the library has to say. Empty: silence, also about saves that fail in the background.
+  /// Where log entries go. Empty: nowhere, not even failures of saves in the background.
   LogSink log = log_errors;
 };
 
@@ -52,11 +52,11 @@ class Runtime {
   Executor& executor() { return *executor_; }
   ByteBudget& budget() { return budget_; }
   StagingPool& staging() { return staging_; }
-  /// From the first call on, idle staging memory goes back.
+  /// From the first call on, idle staging memory is freed.
   void watch_staging();
   Ticker& ticker() { return ticker_; }
   storage::FileSystem& file_system() { return *file_system_; }
-  /// Null where this process is alone.
+  /// Null if this process is alone.
   coord::Coordinator* coordinator() { return coordinator_; }
   int rank() const;
   int ranks() const;
@@ -79,12 +79,12 @@ class Runtime {
 
 /// Half of the memory that is free to this process, cgroup limits respected, at least 100 MiB.
 std::uint64_t estimate_available_memory();
-/// What this process can have at most, whatever others use: memory and swap of the machine, or of
-/// the tightest control group that it is in.
+/// The most memory that this process can ever have: memory and swap of the machine, or of its
+/// tightest cgroup.
 std::uint64_t largest_possible_memory();
 /// `resource_exhausted` (load/no-memory) if `what` needs more than that; `advice` ends the
-/// sentence. Memory is taken page by page as it is written, so without this check a process that
-/// asks for too much would get far before the system kills it. Below 256 MiB nothing is looked up.
+/// sentence. The system hands out memory page by page as it is written, so without this check a
+/// process that asks for too much would run for long before it is killed. Skipped below 256 MiB.
 Result<void> check_possible_memory(std::uint64_t bytes, std::string_view what,
                                    std::string_view advice = "");
 

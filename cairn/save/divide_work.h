@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank writes what of a save. Pure and deterministic, found by each rank alone: linear in
-// leaves plus the boxes and chunks that the rank holds, whatever the number of ranks.
+// Decides which rank writes which part of a save. Pure and deterministic; each rank computes it
+// alone, linear in leaves plus the boxes and chunks that it holds, whatever the number of ranks.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,15 @@
 
 namespace cairn {
 
-/// Stored bytes of one safetensors job: whole blocks, and whole elements of every type, packed 4
-/// and 6 bit ones included.
+/// Stored bytes of one safetensors job: whole blocks, and whole elements of every type, including
+/// packed types of 4 and 6 bits.
 constexpr std::uint64_t kWriteBytes = 6 * kBlockBytes;
-/// Shorter runs of a tensor are not written in place by the ranks that hold them: the boxes are
-/// left in the attempt, and one rank puts the tensor together.
+/// Shorter runs of a tensor are not written in place by the ranks that hold them: they leave their
+/// boxes in the attempt, and one rank assembles the tensor.
 constexpr std::uint64_t kShortestRun = kMiB;
 
-/// Fills in `work` of every array of all trees of a save. Of each box, replicas take equal shares
-/// by bytes. `invalid_argument` (plan/unknown-rank): a leaf lies on ranks that the job does not
-/// have.
+/// Fills in `work` of every array of all trees of a save. Replicas of a box share its bytes
+/// equally. `invalid_argument` (plan/unknown-rank): a leaf is on ranks that the job does not have.
 Result<void> divide_work(const std::vector<std::vector<PlannedArray>*>& trees, int rank, int ranks);
 
 }  // namespace cairn

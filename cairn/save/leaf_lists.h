@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that know by their fingerprints that they do not save the same find out which leaves.
+// After fingerprints have shown that ranks save different trees, finds the leaves that differ.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace cairn {
 
-/// Each leaf with what must be the same on every rank, for name_differences(). Empty if it would be
+/// Each leaf with what must be equal on every rank, for name_differences(). Empty if it would be
 /// longer than kMaxLeafList.
 std::string list_leaves(const std::vector<PreparedTree>& trees);
 constexpr std::size_t kMaxLeafList = 4u << 20;
 
-/// The leaves in which two lists differ, in words: "w (int32 (3,) here, int32 (4,) there), b
-/// (only here)"; beyond eight only how many more. "" if they do not, or one is empty.
+/// The leaves that differ in two lists, in words: "w (int32 (3,) here, int32 (4,) there), b (only
+/// here)"; at most eight, then only how many more. "" if none differ, or a list is empty.
 std::string name_differences(const std::string& here, const std::string& there);
 
 }  // namespace cairn

@@ -10,20 +10,20 @@ namespace cairn {
 
 class Runtime;
 
-/// Where the elements of an array come from. Threading: safe, each call with a scratch of its own.
+/// Source of the elements of an array. Threading: safe, if each call has its own scratch.
 class LeafSource {
  public:
   virtual ~LeafSource() = default;
 
-  /// Elements [begin, end) in C order. Memory that is there already is not copied; what must be
-  /// made lies in `scratch`, which is used as it is if it is large enough.
+  /// Elements [begin, end) in C order. Existing memory is not copied; elements that must be
+  /// converted are placed in `scratch`, which is reused if it is large enough.
   virtual Result<ByteSpan> range(std::uint64_t begin, std::uint64_t end, Buffer& scratch) const = 0;
   /// A chunk of `chunk_shape` that begins at `box`; cells outside the box are zero.
   virtual Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape,
                                  Buffer& scratch) const = 0;
-  /// Scratch memory that one call for `elements` takes at most.
+  /// Most scratch memory of one call for `elements`.
   virtual std::uint64_t scratch_bytes(std::uint64_t elements) const = 0;
-  /// Nobody will change what it reads: it can be called later as well.
+  /// Nobody will change what it reads, so it can be called later as well.
   virtual bool immutable() const = 0;
 };
 

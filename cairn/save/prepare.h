@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees as they are before anything is written: checked, planned, with the head of their manifest.
+// Trees before anything is written: checked, planned, with the head of their manifest.
 #pragma once
 
 #include <optional>
@@ -15,19 +15,19 @@
 
 namespace cairn {
 
-/// One tree on its way: what is known of it before anything is written.
+/// One tree of a save, before anything is written.
 struct PreparedTree {
   std::vector<PlannedArray> arrays;
   Manifest manifest;  ///< its head: everything but arrays, parts and attempt
   std::optional<std::string> structure_text = {};        ///< of SaveInternals::structures
-  std::vector<std::optional<Sha256Digest>> sha256 = {};  ///< of arrays that are hashed whole, here
+  std::vector<std::optional<Sha256Digest>> sha256 = {};  ///< of arrays hashed whole on this rank
 };
 
 /// Can this many trees be saved there? `invalid_argument` (save/one-tree), `unimplemented`
 /// (save/store-unsupported).
 Result<void> check_path(const std::string& path, std::size_t trees);
 
-/// How the options say that arrays are stored. `invalid_argument`: save/unknown-layout,
+/// How arrays are stored, by the options. `invalid_argument`: save/unknown-layout,
 /// save/float-dtype, save/compression-unsupported, save/metadata-not-an-object.
 Result<PlanOptions> plan_options(const SaveOptions& options);
 
@@ -35,9 +35,9 @@ Result<PlanOptions> plan_options(const SaveOptions& options);
 Manifest manifest_head(const std::string& prefix, Json structure, const SaveOptions& options,
                        Runtime& runtime);
 
-/// The trees of a save into `path`, by one of however many ranks. SaveInternals::refusal comes
-/// first. Errors of the above, of flatten(), plan_arrays() and structure_to_json(), with the
-/// prefix; `invalid_argument` (save/one-process).
+/// The trees of a save to `path`, by one or more ranks. Returns SaveInternals::refusal first if it
+/// is set. Errors of the functions above, of flatten(), plan_arrays() and structure_to_json(), with
+/// the prefix; `invalid_argument` (save/one-process).
 Result<std::vector<PreparedTree>> prepare_trees(const std::vector<NamedTree>& trees,
                                                 const std::string& path, const SaveOptions& options,
                                                 const SaveInternals& internals, Runtime& runtime);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who writes what of boxes that several ranks hold: equal shares by bytes, found by each rank
-// alone.
+// Divides boxes that several ranks hold: equal shares by bytes, computed by each rank alone.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +11,22 @@
 
 namespace cairn {
 
-/// `total` bytes are divided into `ranks` equal intervals. The index of the interval that contains
+/// Divides `total` bytes into `ranks` equal intervals, and returns the index of the interval with
 /// the midpoint of a piece of `bytes` at offset `passed`.
 std::uint64_t stretch_of(std::uint64_t passed, std::uint64_t bytes, std::uint64_t total,
                          std::uint64_t ranks);
 
-/// The bytes that one set of ranks holds in common are, over all leaves, one long row; each rank of
-/// the set takes an equal stretch of it. A rank looks at its own sets only, so that the work does
-/// not grow with the number of ranks. Threading: compatible.
+/// The boxes that one set of ranks shares, over all leaves, form one sequence of bytes, and each
+/// rank of the set writes an equal interval of it. A rank considers only its own sets, so the work
+/// does not grow with the number of ranks. Threading: compatible.
 class ReplicaShares {
  public:
   explicit ReplicaShares(int rank) : rank_(rank) {}
 
-  /// First, for every box that this rank holds.
+  /// First pass: call it for every box that this rank holds.
   void count(const Ranks& holders, std::uint64_t bytes);
-  /// Then, for the same boxes in the same order and piece by piece: does this rank write the piece?
+  /// Second pass, for the same boxes in the same order, piece by piece: does this rank write the
+  /// piece?
   bool takes(const Ranks& holders, std::uint64_t bytes);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file <base>.safetensors, or parts of at most shard_size with an index. A tensor's name is its
-// key path.
+// One file <base>.safetensors, or parts of at most shard_size with an index. The name of a tensor
+// is its key path.
 #pragma once
 
 #include <memory>

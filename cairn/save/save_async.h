@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves that go on after their call has returned.
+// Saves that continue in the background after the call has returned.
 #pragma once
 
 #include <functional>
@@ -21,36 +21,36 @@ struct SaveProgress {
   double bytes_per_second = 0;
 };
 
-/// A save on its way; copies are the same save. Dropping it cancels nothing. In the child of a fork
-/// a save of the parent that was on its way has failed, with `failed_precondition`
+/// A save in progress; copies refer to the same save. Dropping it cancels nothing. In the child of
+/// a fork, a save that the parent had not finished has failed, with `failed_precondition`
 /// (save/parent-process). Threading: safe.
 class SaveHandle {
  public:
-  /// Of a save that was asked to write nothing.
+  /// The handle of a save that had nothing to write.
   static SaveHandle of_nothing(std::string path);
 
   const std::string& path() const;
   /// "staging", "waiting for the save before", "writing", "syncing", "committing", "done",
-  /// "failed"; with several ranks also what AttemptRank is told.
+  /// "failed"; with several ranks also the phases of AttemptRank.
   std::string phase() const;
   SaveProgress progress() const;
   bool done() const;
-  /// Until the checkpoint is durable and visible and SaveOptions::committed has returned. The error
-  /// stays: every call returns it, and from the first on it counts as heard. `deadline_exceeded`
-  /// (async/deadline) means that the save goes on; `failed_precondition` (save/in-callback) that a
-  /// callback of the save asks, for which it waits.
+  /// Waits until the checkpoint is durable and visible and SaveOptions::committed has returned.
+  /// Every call returns the error of the save, and the first counts as having heard it.
+  /// `deadline_exceeded` (async/deadline): the save continues. `failed_precondition`
+  /// (save/in-callback): the call comes from a callback of the save, which would wait for itself.
   Result<SaveReport> wait(Deadline deadline = Deadline::never()) const;
-  /// Has it ended by then, or would wait() be wrong here? Says nothing of how: its error is still
-  /// to be heard.
+  /// Waits at most until then; true if the save has ended, or if wait() cannot be called here. Does
+  /// not count as having heard its error.
   bool wait_for_end(Deadline deadline = Deadline::never()) const;
-  /// Nobody wants to hear its error: it is logged when it happens, and the end of the
-  /// program does not speak of it.
+  /// Nobody will ask for its error: it is only logged, and the end of the program does not report
+  /// it.
   void forget() const;
 
   using Listener = std::function<void(const Result<SaveReport>&)>;
-  /// Called once with what wait() will return, in the background and before it does; at once, and
-  /// here, if that is known already. It must be short, and must not wait for the save. An error
-  /// does not count as heard by it.
+  /// Calls `listener` once with the result of wait(): in the background, before wait() returns; or
+  /// at once, in this thread, if the save has ended. It must be short and must not wait for the
+  /// save. Does not count as having heard the error.
   void on_end(Listener listener) const;
 
  private:
@@ -60,18 +60,17 @@ class SaveHandle {
   std::shared_ptr<State> state_;
 };
 
-/// Returns when the caller's arrays have been copied and may be changed or freed; those lent as
-/// immutable (Buffer::lend) are not copied. What is in them at the call is what is saved. The
-/// destination exists then. What does not fit into `runtime`'s staging memory is waited for.
-/// First waits for another save in flight at this path.
+/// Returns once the arrays of the caller have been copied and may be changed or freed; arrays lent
+/// as immutable (Buffer::lend) are not copied. Saves their content at the time of the call. The
+/// destination exists when it returns. Blocks while the arrays do not fit into the staging memory
+/// of `runtime`, and first for another save in flight at this path.
 ///
-/// An error, the one of begin or copy, means that nothing visible will change; later ones are the
-/// handle's, and `runtime`'s log gets them as errors (save/failed) when they happen. One that
-/// nobody has heard when the program ends goes to standard error, and makes an exit status of 0
-/// a 1.
+/// An error of the call means that nothing visible will change. Later errors are those of the
+/// handle; the log of `runtime` gets them as well (save/failed). An error that nobody has heard
+/// when the program ends goes to standard error, and turns exit status 0 into 1.
 ///
-/// With several ranks every rank makes the same call; the coordinator is used before it returns and
-/// not after. With `enable_validation` arrays that may change are hashed before it returns.
+/// With several ranks every rank makes the same call; the coordinator is used only until it
+/// returns. With `enable_validation`, arrays that may change are hashed before it returns.
 ///
 /// `internals` is for the library itself (save_internals.h).
 Result<SaveHandle> save_async(const std::vector<NamedTree>& trees, const std::string& path,

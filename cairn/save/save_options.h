@@ -35,36 +35,36 @@ struct SaveOptions {
   /// Compress zarr2 chunks with zstd 1. safetensors has no compression: refused there
   /// (save/compression-unsupported).
   bool enable_compression = false;
-  /// Another codec than zstd 1; implies enable_compression.
+  /// A codec other than zstd 1; implies enable_compression.
   std::optional<format::CodecSpec> codec = {};
-  /// Cast floats to this type, rounded to nearest even; nothing: bit for bit.
+  /// Cast floats to this type, rounded to nearest even; nullopt: stored bit for bit.
   std::optional<DType> float_dtype = {};
-  /// Store a SHA-256 of each array beside the checksums that are always there. With several ranks,
-  /// an array that no rank holds whole gets one for each of its pieces.
+  /// Store a SHA-256 of each array in addition to the checksums. With several ranks, an array that
+  /// no rank holds whole gets one for each of its pieces.
   bool enable_validation = false;
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk
   std::uint64_t shard_size = 5 * kGiB;    ///< largest safetensors part
   std::optional<std::int64_t> step = {};
   Json metadata = {};  ///< the user's; an object, or null
   Json extras = {};    ///< the user's; an object, or null
-  /// Replace a tree that has other leaves. Without it, a save over a tree with other leaves
-  /// (another set of key paths) is refused with `already_exists` (save/other-tree); nothing is
-  /// touched. A tree with the same leaves is always replaced, whatever their shapes, types and
-  /// values; what another system stored is compared by its arrays alone. With several ranks, rank
-  /// 0's alone.
+  /// Replace a tree with other leaves. Without it, a save over a tree with another set of key paths
+  /// is refused with `already_exists` (save/other-tree), and nothing changes. A tree with the same
+  /// leaves is always replaced, whatever its shapes, types and values. A tree of another system is
+  /// compared by its arrays alone. With several ranks only the option of rank 0 counts.
   bool overwrite = false;
   bool write_index = true;  ///< tensorstore_index.json, for the reference system
-  /// Axes of the mesh, and how arrays are to lie on it when they are loaded, by key path without
-  /// the prefix: written down for arrays that lie on no mesh now. One bare file has no room for it.
+  /// Axes of a mesh, and the specs on it that later loads use, by key path without the prefix;
+  /// stored for arrays that are not on a mesh now. A bare file cannot store them.
   std::vector<MeshAxis> mesh = {};
   SpecTree wishes = {};
-  /// With several ranks, limits two waits: for all ranks to arrive, then for the decision. A rank
-  /// that is late fails the save on all of them; the error names it.
+  /// With several ranks, limits two waits: for all ranks to arrive, then for the decision. If a
+  /// rank is late, the save fails on all of them with an error that names it.
   std::chrono::nanoseconds timeout = std::chrono::minutes(30);
-  /// Of what this rank writes; with save_async() also after the call has returned.
+  /// Reports what this rank writes; with save_async() also after the call has returned.
   ProgressSink progress = {};
-  /// Called once after the commit; its error is the save's, although the checkpoint is there. With
-  /// save_async() in the background, and what it calls does not wait for saves in flight.
+  /// Called once after the commit. Its error becomes that of the save, although the checkpoint
+  /// exists. With save_async() it runs in the background, and calls made from it do not wait for
+  /// saves in flight.
   std::function<Result<void>(const SaveReport&)> committed = {};
 };
 

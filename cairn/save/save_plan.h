@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which array is stored how: pure, deterministic, the same on every rank, linear in arrays plus
-// boxes.
+// Plans how each array is stored: pure, deterministic, the same on every rank, linear in arrays
+// plus boxes.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct PlanOptions {
   format::CodecSpec codec = {};           ///< of zarr2 chunks
   std::uint64_t chunk_bytes = 64 * kMiB;  ///< largest zarr2 chunk, before the codec
   std::optional<DType> float_dtype = {};  ///< cast floats (complex and others stay)
-  bool alone = false;                     ///< one rank has every box of every array
+  bool alone = false;                     ///< this rank has every box of every array
 };
 
-/// A chunk shape that no two boxes share and that is at most `chunk_bytes` large if it can be:
-/// every cut between boxes falls between chunks. Where boxes leave a dimension whole, chunks may
-/// hang over its end; elsewhere they divide the box. Arrays that lie on several devices are cut
-/// along their two longest dimensions, into chunks of 256 KiB and more, so that other meshes read
-/// little that they do not need. `invalid_argument` (plan/uneven-cuts): the
-/// cuts force many chunks under 64 KiB. Whoever is `alone` need not keep to boxes: chunks that
-/// would be under 256 KiB are not cut there. REQUIRES: sharding.check(shape).
+/// A chunk shape, at most `chunk_bytes` large if possible, such that every cut between boxes falls
+/// between chunks. In dimensions that boxes leave whole, the last chunk may extend past the end; in
+/// the others chunks divide the box. Arrays on several devices are cut along their two longest
+/// dimensions into chunks of 256 KiB or more, so that loads onto other meshes read little more than
+/// they need. `invalid_argument` (plan/uneven-cuts): the cuts force many chunks under 64 KiB. A
+/// process that is `alone` ignores cuts that would force chunks under 256 KiB. REQUIRES:
+/// sharding.check(shape).
 Result<Shape> choose_chunk_shape(const Shape& shape, const Sharding& sharding,
                                  std::size_t item_size, std::uint64_t chunk_bytes,
                                  bool alone = false);
@@ -43,7 +43,7 @@ struct ElementRange {
   bool operator==(const ElementRange&) const = default;
 };
 
-/// Part of a box that a rank leaves for whoever puts the tensor together.
+/// A part of a box that a rank leaves for the assembler of the tensor.
 struct LeftPiece {
   std::size_t group = 0;     ///< of the box, in the sharding
   std::uint64_t number = 0;  ///< the box in its own C order is cut into pieces of equal size
@@ -51,16 +51,16 @@ struct LeftPiece {
   ElementRange range;        ///< in its own C order
 };
 
-/// What one rank writes of one array.
+/// The part of one array that one rank writes.
 struct ArrayWork {
   std::vector<std::uint64_t> chunks = {};  ///< zarr2, ascending
   std::vector<ElementRange> ranges = {};   ///< safetensors: written in place
   std::vector<LeftPiece> pieces = {};      ///< safetensors: left for the assembler
   std::optional<int> assembler = {};       ///< safetensors: the rank that needs all pieces, if any
-  std::optional<int> hasher = {};          ///< the one that hashes it, of ranks that have it whole
+  std::optional<int> hasher = {};  ///< the rank that hashes it, among those that have it whole
 };
 
-/// An array and how it will lie in the store; `stored.key` and offset are set by the layout.
+/// An array and how it will be stored; the layout sets `stored.key` and offset.
 struct PlannedArray {
   KeyPath path;
   std::shared_ptr<const LeafSource> source;  ///< gives elements of the stored type
@@ -70,10 +70,10 @@ struct PlannedArray {
   ArrayWork work = {};  ///< of this rank; divide_work.h
 };
 
-/// How it lies on a mesh; nothing if it does not.
+/// Its spec on its mesh; nullopt if it is not on one.
 std::optional<PartitionSpec> spec_of(const Sharding& sharding);
 
-/// Everything but the source. `invalid_argument`: zarr2/dtype-unsupported,
+/// Everything except the source. `invalid_argument`: zarr2/dtype-unsupported,
 /// safetensors/dtype-unsupported, plan/uneven-cuts, each with the leaf.
 Result<PlannedArray> plan_array(const KeyPath& path, DType dtype, const Shape& shape,
                                 const Sharding& sharding, const PlanOptions& options);

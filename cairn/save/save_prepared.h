@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Performs a save of which everything is planned: from memory (save.h) or from another checkpoint
-// (inspect/convert.h).
+// Performs a planned save, from memory (save.h) or from another checkpoint (inspect/convert.h).
 #pragma once
 
 #include <functional>
@@ -20,34 +19,35 @@ namespace cairn {
 AttemptOptions attempt_options(const std::vector<PreparedTree>& trees,
                                const SaveInternals& internals, int ranks);
 
-/// For SaveInternals::hash_chunks: leaves hashing to whoever writes the chunks. Alone, of arrays
-/// that may change; with several ranks, which must agree and know only their own memory, of all.
+/// For SaveInternals::hash_chunks: leaves hashing to the writers of the chunks. In a single
+/// process, of arrays that may change; with several ranks, of all arrays, because ranks must agree
+/// and know only their own memory.
 void leave_to_writers(std::vector<PreparedTree>& trees, int ranks);
 
-/// SHA-256, if it is asked for, of the arrays that this rank hashes whole: of those that may
-/// change, which are then forgotten, or of those that may not.
+/// If asked for, the SHA-256 of the arrays that this rank hashes whole: either those that may
+/// change, which are then dropped, or the others.
 enum class Hash : std::uint8_t { kChanging, kLasting };
 Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const SaveOptions& options,
                         Runtime& runtime);
 
 using Writers = std::vector<std::unique_ptr<ArrayWriter>>;
-/// They keep what they need of the trees.
+/// The writers keep what they need of the trees.
 Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveOptions& options,
                              Runtime& runtime);
 Result<void> open_writers(const Writers& writers, const WriterPlace& place);
 
-/// Takes the elements from where they lie.
+/// Writes the elements straight from the memory of the caller.
 Result<void> write_in_place(ArrayWriter& writer, const WriteJob& job, Runtime& runtime);
 using JobsOf = const std::vector<WriteJob>& (ArrayWriter::*)() const;
 Result<void> write_jobs(const Writers& writers, JobsOf which, const ProgressSink& progress,
                         Runtime& runtime);
 
-/// Of each prefix: what was written and hashed since the last call.
+/// For each prefix, sums and hashes of what was written since the last call.
 using SumsByPrefix = std::vector<WrittenSums>;
 Result<SumsByPrefix> take_sums(const Writers& writers, std::vector<PreparedTree>& trees);
 
-/// Manifests and what the arrays have in common, written and durable: ready for the commit, but for
-/// the mark.
+/// Writes the manifests and what the arrays share, and makes them durable: all that the commit
+/// needs except the mark.
 struct FinishedTrees {
   CommitRequest request;
   SaveReport report;
@@ -55,28 +55,28 @@ struct FinishedTrees {
 Result<FinishedTrees> finish_trees(std::vector<PreparedTree> trees, const Writers& writers,
                                    SumsByPrefix sums, Attempt& attempt, const SaveOptions& options);
 
-/// One save on its way. Threading: compatible.
+/// One save in progress. Threading: compatible.
 class SaveSteps {
  public:
   virtual ~SaveSteps() = default;
-  /// In the caller's thread: agrees with the other ranks and finds out what is to be written. What
-  /// it changes on disk: the destination is there; with several ranks the attempt is, too.
+  /// In the thread of the caller: agrees with the other ranks and plans what is written. On disk it
+  /// creates the destination and, with several ranks, the attempt.
   virtual Result<void> begin() = 0;
-  /// REQUIRES: begin() was fine; so for complete().
+  /// REQUIRES: begin() succeeded; the same for complete().
   virtual const Writers& writers() const = 0;
-  /// Performs the jobs of the writers, which are open by then, and counts the bytes for the sink.
+  /// Performs the jobs of the writers, which are open by then, and reports bytes to the sink.
   using Write = std::function<Result<void>(const ProgressSink&)>;
-  /// All the rest, in any thread, once. The error of `write` is the save's.
+  /// Everything else, in any thread, once. Fails with the error of `write` if it has one.
   virtual Result<SaveReport> complete(const Write& write) = 0;
 };
 
-/// By one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must outlive
-/// it.
+/// A save by one process. A path that ends in ".safetensors" becomes one bare file. `runtime` must
+/// outlive it.
 Result<std::unique_ptr<SaveSteps>> save_alone(std::vector<PreparedTree> trees, const Uri& uri,
                                               SaveOptions options, Runtime& runtime,
                                               SaveInternals internals = {});
 
-/// All steps, in the caller's thread, from where the elements lie.
+/// All steps, in the thread of the caller, straight from its memory.
 Result<SaveReport> save_now(SaveSteps& steps, Runtime& runtime);
 
 }  // namespace cairn

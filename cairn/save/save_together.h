@@ -11,9 +11,9 @@
 
 namespace cairn {
 
-/// `prepared` may be an error of this rank: the others hear of it; `directory` is not looked at
-/// then. `runtime` must outlive it; its
-/// coordinator is used by begin() alone. REQUIRES: runtime.ranks() > 1.
+/// `prepared` may be an error of this rank, which the others then get; `directory` is ignored in
+/// this case. `runtime` must outlive it; only begin() uses its coordinator. REQUIRES:
+/// runtime.ranks() > 1.
 std::unique_ptr<SaveSteps> save_together(Result<std::vector<PreparedTree>> prepared,
                                          const Uri& directory, SaveOptions options,
                                          Runtime& runtime, SaveInternals internals);

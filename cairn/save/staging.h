@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hand-over of a save's bytes: the caller's thread copies them, the background writes them. The
-// caller is free when the last byte is copied; what does not fit into the pool waits for what is
-// written.
+// Hands the bytes of a save over: the thread of the caller copies them, the background writes them.
+// The caller continues once the last byte is copied. It blocks while the pool is full, until some
+// bytes are written.
 #pragma once
 
 #include <atomic>
@@ -15,20 +15,20 @@
 
 namespace cairn {
 
-/// The jobs of one save on their way from one side to the other. The writers must outlive it.
-/// Threading: safe, for one caller of stage() and one of write().
+/// The jobs of one save between the two sides. The writers must outlive it. Threading: safe, for
+/// one caller of stage() and one of write().
 class Staging {
  public:
   Staging(const Writers& writers, Runtime& runtime);
 
   /// Copies the elements of every job that may change; the others are read when they are written.
-  /// Returns when nothing of the caller's memory is needed any longer, or the writing has failed.
+  /// Returns when the memory of the caller is no longer needed, or the writing has failed.
   Result<void> stage();
-  /// Nothing more comes, for this reason.
+  /// Ends the staging early, with this error.
   void fail(const Error& error);
 
-  /// Writes jobs as they come, on all threads, until all are written or one fails. The writers are
-  /// open.
+  /// Writes jobs as they arrive, on all threads, until all are written or one fails. The writers
+  /// must be open.
   Result<void> write(const ProgressSink& progress);
 
  private:
@@ -45,7 +45,7 @@ class Staging {
   void hand_over(std::size_t index) CAIRN_REQUIRES(mutex_);
   bool has_failed();
   void wait_for_the_first();
-  /// Nothing: all are written, or writing has failed.
+  /// nullopt: all are written, or writing has failed.
   std::optional<std::size_t> next();
   Result<void> write_job(Job& job);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a save of trees in memory: by one process or by several.
+// Makes the save of trees in memory: by one process or by several.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@
 
 namespace cairn {
 
-/// A save of trees in memory, by however many ranks there are. With several, what is wrong here is
-/// said by begin(), when the others have heard of it.
+/// A save of trees in memory, by any number of ranks. With several, begin() returns errors of the
+/// arguments, once the others know them.
 Result<std::unique_ptr<SaveSteps>> start_save(const std::vector<NamedTree>& trees,
                                               const std::string& path, SaveOptions options,
                                               Runtime& runtime, SaveInternals internals);

@@ -14,6 +14,8 @@ namespace {
 
 std::string digest(std::string_view text) { return sha256_hex(as_bytes(text)); }
 
+// Names every option, so that a new one does not compile before it is decided here whether ranks
+// may differ in it.
 std::string options_text(const SaveOptions& options) {
   return fmt::format("{} {} {} {} {} {}", options.layout, options.enable_compression,
                      options.chunk_bytes, options.shard_size,

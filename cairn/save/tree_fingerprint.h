@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Digests by which ranks notice that they do not save the same thing.
+// Digests with which ranks detect that they save different things.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace cairn {
 
-/// What must be the same on every rank, and its digests. Linear in leaves, plus once each mesh.
+/// Digests of what must be equal on every rank. Linear in leaves, plus once for each mesh.
 class TreeFingerprint {
  public:
   static TreeFingerprint of(const std::vector<PreparedTree>& trees, const SaveOptions& options);
 
   Json to_json() const;
-  /// What differs, in words; "" if nothing does.
+  /// The differences, in words; "" if there are none.
   std::string difference(const Json& theirs) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of saves in the background that nobody asks for until the program ends.
+// Errors of background saves that nobody asks for before the program ends.
 #pragma once
 
 #include <atomic>
@@ -9,9 +9,9 @@
 
 namespace cairn {
 
-/// When exit() is called or main() returns, all that goes on in the background is waited for; then,
-/// unless `heard` is true, the error goes to standard error, and an exit status of 0 becomes 1.
-/// What else is to be done at the exit is done. Threading: safe.
+/// When exit() is called or main() returns, waits for all background work; then, unless `heard` is
+/// true, writes the error to standard error and turns exit status 0 into 1. Other exit handlers
+/// still run. Threading: safe.
 void tell_at_exit(Error error, std::shared_ptr<const std::atomic<bool>> heard);
 
 }  // namespace cairn

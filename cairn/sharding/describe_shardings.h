@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings in words, by which ranks notice that they do not mean the same ones.
+// Shardings in words, with which ranks detect that theirs differ.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cairn {
 
-/// Meshes are few and large: each is described once, and then known by its number. Linear in
-/// devices, once each mesh.
+/// Meshes are few and large: each is described once, then referred to by its number. Linear in
+/// devices, once for each mesh.
 class ShardingDescriber {
  public:
   std::string describe(const Sharding& sharding, const Shape& shape);
@@ -24,7 +24,7 @@ class ShardingDescriber {
   std::string text_;
 };
 
-/// A digest of how an array of this shape lies on its devices.
+/// A digest of the sharding of an array of this shape.
 std::string sharding_fingerprint(const Sharding& sharding, const Shape& shape);
 
 }  // namespace cairn

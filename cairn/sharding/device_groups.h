@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `DeviceGroups`: which devices hold equal boxes of an array, and which ranks these belong to.
+// `DeviceGroups`: which devices hold equal boxes of an array, and to which ranks they belong.
 #pragma once
 
 #include <memory>

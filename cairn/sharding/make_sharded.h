@@ -8,8 +8,8 @@
 
 namespace cairn {
 
-/// An array as `rank` is to hold it, with what `memory` gives for each of its boxes: one for all of
-/// the rank's devices that hold it. `invalid_argument` as Sharding::check.
+/// An array as `rank` holds it. Calls `memory` once for each of its distinct boxes; all devices of
+/// the rank with that box share the memory. `invalid_argument` as Sharding::check.
 using BoxMemory = std::function<Result<Array>(const Box&)>;
 Result<ShardedArray> make_sharded(DType dtype, const Shape& shape, const Sharding& sharding,
                                   int rank, const BoxMemory& memory);

@@ -21,8 +21,8 @@ struct MeshAxis {
   bool operator==(const MeshAxis&) const = default;
 };
 
-/// "fsdp=4,tp=2", as people write a mesh. Names are what stands before the '='; nothing is trimmed.
-/// `invalid_argument` (mesh/syntax); Mesh refuses sizes and names that it cannot have.
+/// "fsdp=4,tp=2", as people write a mesh. A name is everything before the '='; nothing is trimmed.
+/// `invalid_argument` (mesh/syntax); Mesh checks sizes and names.
 Result<std::vector<MeshAxis>> parse_mesh_axes(std::string_view text);
 
 /// A set of axes: bit i for axis i of a mesh.
@@ -46,14 +46,15 @@ class Mesh {
   const std::vector<Device>& devices() const;
   std::size_t size() const { return devices().size(); }
   std::optional<std::size_t> find_axis(std::string_view name) const;
-  /// Where a device lies along an axis. REQUIRES: position < size(), axis < axes().size().
+  /// Coordinate of a device along an axis. REQUIRES: position < size(), axis < axes().size().
   Index coordinate(std::size_t position, std::size_t axis) const;
-  /// Of the devices of a rank, ascending.
+  /// Positions of the devices of a rank, ascending.
   std::vector<std::size_t> positions_of(int rank) const;
 
-  /// Devices that agree in their coordinates along all of `axes`: those that hold equal boxes of an
-  /// array split over these. Groups are numbered by their first device. The first call for a set
-  /// goes through the mesh, later ones are a lookup. Good for as long as a copy of the mesh lives.
+  /// Groups the devices by their coordinates along `axes`: one group holds equal boxes of an array
+  /// split over these axes. Groups are numbered by their first device. The first call for a set of
+  /// axes visits the whole mesh, later ones are a lookup. Valid as long as a copy of the mesh
+  /// exists.
   const DeviceGroups& groups(AxisSet axes) const;
 
   /// Same axes, same devices.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partition specs by rules: which leaf is split how, by what its key path looks like.
+// Partition specs by rules: the key path of a leaf decides how it is split.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ struct RuleLeaf {
 };
 
 struct RuleOptions {
-  /// Leaves with fewer elements get the empty spec, if a rule matches at all. Only where strict.
+  /// Leaves with fewer elements get the empty spec, if any rule matches. Only in strict mode.
   std::uint64_t min_size = 0;
-  /// Scalars and what is no array get the empty spec without asking the rules, and a spec with more
-  /// entries than the leaf has dimensions is trimmed. Otherwise rules are followed to the letter.
+  /// Scalars and values that are not arrays get the empty spec without a rule, and a spec with more
+  /// entries than the leaf has dimensions is trimmed. false: rules apply literally.
   bool strict = true;
 };
 
@@ -58,9 +58,9 @@ class PartitionRules {
   std::shared_ptr<const State> state_;
 };
 
-/// The spec of the first rule that is found anywhere in each key, in the order of `leaves`.
-/// `invalid_argument`: rules/no-match (with the key), regex/limit (the search took too
-/// long; with rule and key), regex/utf8, shape/*.
+/// For each key, in the order of `leaves`, the spec of the first rule whose expression is found
+/// anywhere in it. `invalid_argument`: rules/no-match (with the key), regex/limit (the search took
+/// too long; with rule and key), regex/utf8, shape/*.
 Result<std::vector<PartitionSpec>> match_partition_rules(const PartitionRules& rules,
                                                          std::span<const RuleLeaf> leaves,
                                                          const RuleOptions& options = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions of Python's `re` as PCRE2 ones that mean the same.
+// Translates regular expressions of Python's `re` to PCRE2 with the same meaning.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `refuse`: what this room says of a mesh, a spec, a rule or a shape that makes no sense.
+// `refuse`: makes the errors of this room about invalid meshes, specs, rules and shapes.
 #pragma once
 
 #include <string>

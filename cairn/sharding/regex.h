@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions in Python's syntax and with its meaning, searched for within bounds.
+// Regular expressions with the syntax and meaning of Python, searched within limits.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class Regex {
   std::shared_ptr<const void> code_;
 };
 
-/// Memory for any number of searches, one after the other. Threading: confined.
+/// Memory for searches, one after another. Threading: confined.
 class RegexSearch {
  public:
   RegexSearch();
@@ -30,11 +30,11 @@ class RegexSearch {
   RegexSearch(const RegexSearch&) = delete;
   RegexSearch& operator=(const RegexSearch&) = delete;
 
-  /// Where to search from now on; must outlive the searches. `invalid_argument` (regex/utf8).
+  /// Sets the text of the next searches; it must outlive them. `invalid_argument` (regex/utf8).
   Result<void> in(std::string_view text);
-  /// Is it anywhere in the text, as Python's re.search? Ends after a fixed amount of work.
-  /// `invalid_argument`: regex/limit (more work, or memory, than any sensible expression needs).
-  /// `resource_exhausted` (base/out-of-memory).
+  /// Is it found anywhere in the text, as by Python's re.search? Stops after a fixed amount of
+  /// work. `invalid_argument`: regex/limit (more work or memory than any sensible expression
+  /// needs). `resource_exhausted` (base/out-of-memory).
   Result<bool> finds(const Regex& regex);
 
  private:

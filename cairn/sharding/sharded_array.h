@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ShardedArray`: one global array, who holds which box of it, and the memory of the boxes held
-// here.
+// `ShardedArray`: one global array, which rank holds which box of it, and the memory of the boxes
+// on this rank.
 #pragma once
 
 #include <memory>
@@ -18,9 +18,9 @@ struct Shard {
   Array data;                ///< has the box's shape
 };
 
-/// Every rank knows the whole sharding; memory is there for its own boxes alone. Immutable but for
-/// the memory itself; a copy shares it all and costs one reference count. Threading: safe; the
-/// memory is the caller's to guard.
+/// Every rank knows the whole sharding, but has memory for its own boxes alone. Immutable except
+/// for the memory itself; a copy shares everything and costs one reference count. Threading: safe;
+/// callers synchronise access to the memory.
 class ShardedArray {
  public:
   /// A plain array: one box, on device 0 of rank 0.
@@ -34,13 +34,13 @@ class ShardedArray {
   DType dtype() const { return state_->dtype; }
   const Shape& shape() const { return state_->shape; }
   const Sharding& sharding() const { return state_->sharding; }
-  /// What this process holds.
+  /// The boxes that this process holds.
   const std::vector<Shard>& shards() const { return state_->shards; }
   Box box_of(const Shard& shard) const { return sharding().box(shard.position, shape()); }
   /// elements * item size, of the global array.
   std::uint64_t nbytes() const;
 
-  /// What this process holds is the whole array (once, or as replicas).
+  /// This process holds the whole array (once, or as replicas).
   bool whole() const;
   /// REQUIRES: whole().
   const Array& array() const { return shards().front().data; }
@@ -56,7 +56,8 @@ class ShardedArray {
   std::shared_ptr<const State> state_;
 };
 
-/// Has this process memory of each box that `rank` holds? `invalid_argument` (plan/no-memory).
+/// Does this process have memory for each box that `rank` holds? `invalid_argument`
+/// (plan/no-memory).
 Result<void> check_memory(const ShardedArray& array, int rank);
 
 }  // namespace cairn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Sharding`: who holds which box of an array, known in full to every rank, so that all can plan
-// without talking.
+// `Sharding`: which rank holds which box of an array. Every rank knows all of it, so that all can
+// plan without communication.
 #pragma once
 
 #include <memory>
@@ -34,12 +34,12 @@ class Sharding {
   Sharding() = default;
   Sharding(NamedSharding named);  // NOLINT(google-explicit-constructor)
   /// All boxes of an array of this shape, of any sizes; equal boxes are replicas.
-  /// `invalid_argument`: shape/*, sharding/box-outside, sharding/not-covered (some element is in no
-  /// box), sharding/overlap (boxes neither equal nor disjoint), sharding/too-irregular (past the
-  /// limit of what is checked: very many boxes that are far from a grid).
+  /// `invalid_argument`: shape/*, sharding/box-outside, sharding/not-covered (an element is in no
+  /// box), sharding/overlap (boxes neither equal nor disjoint), sharding/too-irregular (too many
+  /// boxes that are far from a grid to check).
   static Result<Sharding> of_boxes(Shape shape, std::vector<Placement> placements);
 
-  /// Null where it is not by axes of a mesh.
+  /// Null unless it is by axes of a mesh.
   const NamedSharding* named() const { return std::get_if<NamedSharding>(&kind_); }
   std::size_t device_count() const;
   /// REQUIRES: position < device_count().
@@ -55,8 +55,8 @@ class Sharding {
   std::vector<Cut> cuts(const Shape& shape) const;
   /// Devices of one group hold equal boxes; there are as many groups as different boxes.
   const DeviceGroups& groups(const Shape& shape) const;
-  /// Each box that `rank` holds, once, in the order of devices. Linear in their number, but for the
-  /// first time that a mesh is split over the same axes.
+  /// Each box that `rank` holds, once, in the order of devices. Linear in their number, except for
+  /// the first time that a mesh is split over the same axes.
   std::vector<Holding> holdings(const Shape& shape, int rank) const;
 
   /// Same kind, same devices, same boxes.

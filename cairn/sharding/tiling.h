@@ -8,8 +8,8 @@
 
 namespace cairn {
 
-/// Equal boxes count once, empty ones not at all. About n log n for anything like a grid, at worst
-/// n * 2^rank, cut off by a fixed limit. `invalid_argument`: sharding/not-covered,
+/// Equal boxes count once, empty boxes not at all. About n log n for boxes close to a grid, at
+/// worst n * 2^rank, up to a fixed limit. `invalid_argument`: sharding/not-covered,
 /// sharding/overlap, sharding/too-irregular (past the limit). REQUIRES: every box lies within
 /// `shape`, which is valid.
 Result<void> check_tiling(const Shape& shape, const std::vector<const Box*>& boxes);

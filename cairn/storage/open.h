@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a URI to a store: one row a scheme in open.cc.
+// Makes a store from a URI: one row for each scheme in open.cc.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ struct OpenStoreOptions {
   bool create = false;                ///< make a missing directory
 };
 
-/// `unimplemented` (storage/unknown-scheme) with the list of schemes; otherwise as the store says.
+/// `unimplemented` (storage/unknown-scheme) with the list of schemes; otherwise errors of the
+/// store.
 Result<std::unique_ptr<Store>> open_store(const Uri& uri, const OpenStoreOptions& options = {});
 
 }  // namespace cairn::storage

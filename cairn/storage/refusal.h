@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors that every store gives in the same words. `place` is Store::describe() of the key.
+// Errors that all stores share. `place` is Store::describe() of the key.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cairn::storage {
 
 /// storage/bad-key unless `key` is a safe relative path.
 Result<void> check_key(std::string_view key, std::string_view place);
-/// storage/out-of-range unless `size` bytes at `offset` lie within the `whole` that was declared.
+/// storage/out-of-range unless `size` bytes at `offset` lie within the declared `whole`.
 Result<void> check_range(std::uint64_t offset, std::uint64_t size, std::uint64_t whole,
                          std::string_view place);
 

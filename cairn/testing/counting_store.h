@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that counts what is read through it.
+// A store that counts reads.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds what happens on disk in the background, so that a test knows what is still on its way.
+// Blocks disk operations in the background, so that a test knows what is still in flight.
 #pragma once
 
 #include <latch>
@@ -9,8 +9,8 @@
 
 namespace cairn::testing {
 
-/// A file system whose operations wait on background threads until open() is called; others pass.
-/// Must outlive whatever uses it.
+/// A file system whose operations on background threads block until open() is called; others pass.
+/// Must outlive its users.
 class Gate {
  public:
   Gate();

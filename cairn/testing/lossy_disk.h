@@ -31,7 +31,7 @@ class LossyDisk {
     std::string name;
     bool operator==(const Slot&) const = default;
   };
-  /// A name and what it leads to from now on; nothing: the name goes away.
+  /// A name and its new target; nullopt removes the name.
   using Effect = std::pair<Slot, std::optional<Id>>;
 
   LossyDisk();

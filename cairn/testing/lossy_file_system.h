@@ -52,9 +52,10 @@ class LossyFileSystem final : public storage::FileSystem {
   /// As LossyDisk has it.
   void make_directories_unmovable();
 
-  /// The process is gone, its locks with it; nothing else is lost, and nothing became durable.
+  /// After the process was killed: its locks are gone, all else is as it was, and nothing more has
+  /// become durable.
   std::unique_ptr<LossyFileSystem> after_kill() const;
-  /// The machine is gone: only what is durable is there.
+  /// After a power cut: only what is durable.
   std::unique_ptr<LossyFileSystem> after_power_cut() const;
   /// The same, with some of what is not durable; the same seed gives the same.
   std::unique_ptr<LossyFileSystem> after_power_cut(std::uint64_t seed) const;

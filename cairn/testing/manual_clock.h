@@ -12,7 +12,7 @@ class ManualClock final : public Clock {
  public:
   Wall wall() const override;
   Mono monotonic() const override;
-  /// Does not wait: it moves the time, as if everybody had slept.
+  /// Does not wait: moves the time instead.
   void pause(std::chrono::nanoseconds span) override { advance(span); }
 
   void advance(std::chrono::nanoseconds span);

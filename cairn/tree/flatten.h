@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves of a tree in JAX's order, with their key paths, and back.
+// The leaves of a tree in the order of JAX, with their key paths, and the inverse.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct NamedLeaf {
 
 /// All leaves, dicts in sorted key order. `invalid_argument` before anything else happens:
 /// keypath/collision (two leaves or subtrees with one path, such as keys 0 and "0" of one dict;
-/// both key paths are named), keypath/part-too-long, tree/too-deep. Linear in leaves.
+/// names both key paths), keypath/part-too-long, tree/too-deep. Linear in leaves.
 Result<std::vector<NamedLeaf>> flatten(const Tree& tree);
 
 /// The same tree with leaves replaced, in the order of flatten(). `invalid_argument`
@@ -31,8 +31,8 @@ Result<Tree> with_leaves(Tree tree, std::vector<Leaf> leaves);
 /// dot; the empty path is the prefix.
 Result<Tree> leaf_key_paths(const Tree& tree, std::string_view prefix = "");
 
-/// Nested dicts with text keys from key paths: what a checkpoint without structure becomes.
-/// `invalid_argument` (keypath/collision) if a leaf stands where another has children.
+/// Nested dicts with text keys from key paths: the form of a checkpoint without structure.
+/// `invalid_argument` (keypath/collision) if a leaf would be the parent of another.
 Result<Tree> nest(std::vector<NamedLeaf> leaves);
 
 /// The same tree with fn(path, leaf) for each leaf, called in order; stops at the first error.

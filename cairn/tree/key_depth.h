@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long names of leaves may be, and how they stand in messages.
+// Limits on names of leaves, and names in messages.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace cairn {
 
-/// Most parts of a name that comes from outside: what walks down a name may recurse.
+/// Most parts of a name from outside, because code that walks down a name may recurse.
 constexpr std::size_t kMaxKeyParts = 1000;
-/// Longest part of such a name. Each leaf below has a copy of it.
+/// Longest part of such a name. Each leaf below it stores a copy.
 constexpr std::size_t kMaxKeyPartBytes = std::size_t{64} << 10;
 
 /// `invalid_argument` (keypath/too-deep) for a name of more than kMaxKeyParts parts. `name` is for
 /// the message.
 Result<void> check_key_depth(std::size_t parts, std::string_view name);
 
-/// The name, or its beginning and "..." where it is long. Ends between characters.
+/// The name, cut with "..." if it is long, between characters.
 std::string shortened_name(std::string_view name);
 
 }  // namespace cairn

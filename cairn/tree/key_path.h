@@ -43,7 +43,7 @@ class Key {
   std::string text_;
 };
 
-/// Two keys that would give one part, such as 0 and "0", or one key twice. Linear if they are
+/// Finds two keys with one part, such as 0 and "0", or a repeated key. Linear if the keys are
 /// sorted.
 std::optional<std::pair<Key, Key>> find_collision(std::vector<const Key*> keys);
 
@@ -58,14 +58,14 @@ class KeyPath {
 
   /// "a.b.0". `invalid_argument`: keypath/slash (a bare '/'), keypath/empty-part, percent/invalid.
   static Result<KeyPath> parse(std::string_view text);
-  /// "a/b/0". Dots inside a name are taken as they are, for directories that others made.
+  /// "a/b/0". Dots inside a name stay part of it, for directories that other systems made.
   /// `invalid_argument`: keypath/empty-part, keypath/dot-part ("." or ".."), percent/invalid.
   static Result<KeyPath> parse_directory(std::string_view directory);
 
   const std::vector<std::string>& parts() const { return parts_; }
   bool empty() const { return parts_.empty(); }
   KeyPath child(std::string part) const;
-  /// Is it `above`, or does it lie below it?
+  /// Is it equal to `above`, or below it?
   bool starts_with(const KeyPath& above) const;
 
   /// Encoded and joined with '.'; "" for the root.
@@ -84,7 +84,7 @@ class KeyPath {
 /// What KeyPath::check() does, for one part.
 Result<void> check_part(std::string_view part);
 
-/// The reference system's join: "a" and "b" give "a.b", either may be empty. Nothing is encoded.
+/// The join of the reference system: "a" and "b" give "a.b"; either may be empty. Encodes nothing.
 std::string join_key(std::string_view prefix, std::string_view key);
 
 }  // namespace cairn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shardings of trees, as values: which leaf goes where, by key path.
+// Shardings of whole trees, as values: which leaf goes where, by key path.
 #pragma once
 
 #include <map>
@@ -18,12 +18,12 @@ using ShardingTree = std::map<KeyPath, Sharding>;
 /// A key path as rules see it: its parts joined with '/', nothing encoded.
 std::string rule_key(const KeyPath& path);
 
-/// Specs of all leaves of a tree, by sharding/partition_rules.h. Values that are no arrays count as
-/// scalars.
+/// Specs of all leaves of a tree, by sharding/partition_rules.h. Values that are not arrays count
+/// as scalars.
 Result<SpecTree> match_partition_rules(const PartitionRules& rules, const Tree& tree,
                                        const RuleOptions& options = {});
 
-/// The same of a list: paths and, at the same places, shapes; null: no array.
+/// The same for a list: paths and, at the same positions, shapes; null: not an array.
 Result<SpecTree> match_partition_rules(const PartitionRules& rules,
                                        const std::vector<KeyPath>& paths,
                                        const std::vector<const Shape*>& shapes,
@@ -32,30 +32,31 @@ Result<SpecTree> match_partition_rules(const PartitionRules& rules,
 /// Specs on a mesh. `invalid_argument` (sharding/unknown-axis, ...), with the leaf.
 Result<ShardingTree> shardings_on(const Mesh& mesh, const SpecTree& specs);
 
-/// The tree as `rank` holds it: arrays that are whole here become their boxes of this rank, which
-/// are views of the same memory. Leaves that `shardings` does not name stay. `invalid_argument`:
-/// what Sharding::check says; `failed_precondition` (sharding/not-whole).
+/// The tree as `rank` holds it: arrays that are whole here are replaced by the boxes of this rank,
+/// as views of the same memory. Leaves that `shardings` does not name stay. `invalid_argument`:
+/// those of Sharding::check; `failed_precondition` (sharding/not-whole).
 Result<Tree> apply_sharding_tree(Tree tree, const ShardingTree& shardings, int rank);
 
 /// Does each array of the tree have a sharding that fits it, and each sharding an array?
-/// `failed_precondition` (sharding/tree-mismatch) that lists every leaf where it is not so.
+/// `failed_precondition` (sharding/tree-mismatch) lists all exceptions.
 Result<void> validate_sharding_tree(const ShardingTree& shardings, const Tree& tree);
 
-/// What a caller says of arrays by name; nullopt: no spec, by no rule either.
+/// Specs that a caller gives by name; nullopt: no spec, not even by a rule.
 using SpecWishes = std::map<KeyPath, std::optional<PartitionSpec>>;
 
-/// Specs to store with arrays, as the default of later loads: the `given` ones, for the rest by
-/// the rules (null: none). On `mesh`, if there is one, they must fit. `failed_precondition`
-/// (sharding/tree-mismatch) lists what does not fit and what is given for no array;
-/// `invalid_argument`: rules/no-match and what NamedSharding::make() says.
+/// Specs to store with arrays as the default of later loads: the `given` specs, and for other
+/// arrays those of the rules (null: none). If there is a `mesh`, they must fit on it.
+/// `failed_precondition` (sharding/tree-mismatch) lists specs that do not fit or have no array;
+/// `invalid_argument`: rules/no-match and errors of NamedSharding::make().
 Result<SpecTree> wished_specs(const std::map<KeyPath, Shape>& arrays, const SpecWishes& given,
                               const PartitionRules* rules, const Mesh* mesh);
-/// The same of a tree. `shardings` (null: none) must fit its arrays; those by axes of a mesh are
-/// the given specs.
+/// The same for a tree. `shardings` (null: none) must fit its arrays; shardings by axes of a mesh
+/// give the specs.
 Result<SpecTree> wished_specs(const Tree& tree, const ShardingTree* shardings,
                               const PartitionRules* rules, const Mesh* mesh);
 
-/// What shards a tree and what gathers it again: in `gather` every leaf is whole on rank 0.
+/// Shardings that shard a tree, and that gather it again: in `gather` every leaf is whole on rank
+/// 0.
 struct ShardAndGather {
   ShardingTree shard;
   ShardingTree gather;

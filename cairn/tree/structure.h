@@ -21,24 +21,24 @@
 
 namespace cairn {
 
-/// Deepest JSON that a structure can be: three levels a node and four of a complex value. Whoever
-/// parses a file that holds one adds the levels around it to JsonLimits::depth.
+/// Deepest JSON of a structure: three levels for each node, and four for a complex value. A parser
+/// of a file that contains one adds the levels around it to JsonLimits::depth.
 constexpr int kMaxStructureJsonDepth = 3 * kMaxTreeDepth + 4;
 
-/// `invalid_argument` for values that cannot be stored (value.h), for keys and class names that are
-/// not UTF-8 (structure/not-utf8) and for what flatten() refuses.
+/// `invalid_argument` for values that cannot be stored (value.h), keys and class names that are not
+/// UTF-8 (structure/not-utf8), and errors of flatten().
 Result<Json> structure_to_json(const Tree& tree);
 
-/// A structure and its arrays make the tree again. `corrupt`: structure/bad-node, structure/bad-key
-/// (not sorted in a dict, or colliding), structure/too-deep, value/bad-json,
-/// structure/too-few-arrays, structure/too-many-arrays. Takes memory in proportion to the JSON.
+/// Rebuilds the tree from a structure and its arrays. `corrupt`: structure/bad-node,
+/// structure/bad-key (not sorted in a dict, or colliding), structure/too-deep, value/bad-json,
+/// structure/too-few-arrays, structure/too-many-arrays. Memory is proportional to the JSON.
 Result<Tree> tree_from_structure(const Json& structure, std::vector<ShardedArray> arrays);
 
-/// Most bytes of the key paths of all leaves that a structure may have.
+/// Limit on the total bytes of the key paths of all leaves of a structure.
 constexpr std::uint64_t kMaxPathBytes = std::uint64_t{1} << 30;
 
-/// Key paths of the arrays of a structure, and all other leaves with their values, without any
-/// array at hand. Errors as tree_from_structure(), and `corrupt` (structure/too-large).
+/// Key paths of the arrays of a structure, and all other leaves with their values, without the
+/// arrays. Errors of tree_from_structure(), and `corrupt` (structure/too-large).
 struct StructureLeaves {
   std::vector<KeyPath> arrays;
   std::vector<std::pair<KeyPath, Value>> values;

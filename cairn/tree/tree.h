@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `Tree`: what is saved and loaded. A value type: a leaf, or a container with named children.
-// See `flatten.h` for leaves in order and `structure.h` for a tree without its arrays.
+// `Tree`: what is saved and loaded. A value type: a leaf, or a container with named children. See
+// `flatten.h` for leaves in order and `structure.h` for a tree without its arrays.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ using Leaf = std::variant<Value, ShardedArray>;
 /// It has a shape and a dtype.
 inline bool is_array_like(const Leaf& leaf) { return std::holds_alternative<ShardedArray>(leaf); }
 
-/// Deepest tree that is accepted: the most parts of a key path.
+/// Deepest tree that is accepted, and so the most parts of a key path.
 constexpr int kMaxTreeDepth = 200;
 
 enum class TreeKind : std::uint8_t {
@@ -51,7 +51,7 @@ class Tree {
   static Tree attributes(std::string class_name, Children attributes);
   static Tree custom(std::string class_name, Children children);
   static Tree none();
-  /// Any of these by its kind. Children of lists and tuples are renumbered. REQUIRES: not kLeaf.
+  /// A container of any kind. Children of lists and tuples are renumbered. REQUIRES: not kLeaf.
   static Tree node(TreeKind kind, Children children, std::string class_name = "",
                    std::string statics = "");
 
@@ -60,13 +60,14 @@ class Tree {
   /// REQUIRES: is_leaf().
   const Leaf& leaf() const { return leaf_; }
   Leaf& leaf() { return leaf_; }
-  /// As given; flatten() puts dicts into sorted order. In lists and tuples the place counts, not
-  /// the key.
+  /// In the given order; flatten() sorts dicts. In lists and tuples the position counts, not the
+  /// key.
   const Children& children() const { return children_; }
   Children& children() { return children_; }
   /// "module:QualifiedName" of named tuples, attribute and custom nodes; may be empty.
   const std::string& class_name() const { return class_name_; }
-  /// What the class needs beside its children, in words of whoever made the tree; may be empty.
+  /// What the class needs besides its children, in the notation of the code that made the tree; may
+  /// be empty.
   const std::string& statics() const { return statics_; }
 
   /// Child by key; null if there is none. For lists and tuples the key is the index. Linear for

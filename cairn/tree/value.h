@@ -27,7 +27,7 @@ class Integer {
   /// `invalid_argument` (value/bad-integer). At most kMaxValueBytes of digits.
   static Result<Integer> parse(std::string_view digits);
   const std::string& digits() const { return digits_; }
-  /// Nothing if it does not fit.
+  /// nullopt if it does not fit.
   std::optional<std::int64_t> to_int64() const;
   std::optional<std::uint64_t> to_uint64() const;
   bool operator==(const Integer&) const = default;
@@ -42,19 +42,19 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-/// std::monostate is None. Text is UTF-8. An int has to be spelled Value(Integer(1)): complex
-/// numbers take ints as well.
+/// std::monostate is None. Text is UTF-8. Write an int as Value(Integer(1)), because complex
+/// numbers accept ints as well.
 using Value =
     std::variant<std::monostate, bool, Integer, double, std::complex<double>, std::string, Bytes>;
 
 /// "none", "bool", "int", "float", "complex", "str", "bytes".
 std::string_view type_name(const Value& value);
-/// Typed JSON that loses nothing, NaN payloads included: {"type": "int", "value": "12"}.
+/// Typed JSON without any loss, even of NaN payloads: {"type": "int", "value": "12"}.
 /// `invalid_argument`: value/not-utf8, value/too-large.
 Result<Json> value_to_json(const Value& value);
-/// `corrupt`: value/bad-json. Members that it does not know are ignored.
+/// `corrupt`: value/bad-json. Unknown members are ignored.
 Result<Value> value_from_json(const Json& json);
-/// For a person: None, true, 12, 1.5, nan, (1+2j), "text", b"\x00". Control bytes are escaped.
+/// For people: None, true, 12, 1.5, nan, (1+2j), "text", b"\x00". Control bytes are escaped.
 std::string value_to_text(const Value& value);
 /// Bitwise for floats: NaN equals itself, 0.0 and -0.0 differ.
 bool same_value(const Value& a, const Value& b);

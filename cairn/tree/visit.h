@@ -234,12 +234,11 @@ Tree to_tree(const T& object) {
 }
 
 /// Fills the struct from a tree. Structs also read dicts, and vectors also read dicts with the keys
-/// 0, 1,
-/// ..., which is what a checkpoint without structure gives. `failed_precondition`, with the key
-/// path and what was expected and found: tree/missing-member, tree/unexpected-member,
-/// tree/type-mismatch, tree/out-of-range (an integer that the member cannot hold, a double that a
-/// float cannot). After an error the members before the named one have been read, the others have
-/// not.
+/// 0, 1, ..., the form of a checkpoint without structure. `failed_precondition`, with the key path
+/// and what was expected and found: tree/missing-member, tree/unexpected-member,
+/// tree/type-mismatch, tree/out-of-range (an integer outside the range of the member, a double
+/// outside that of a float). After an error the members before the named one have been read, the
+/// others have not.
 template <typename T>
 Result<void> from_tree(const Tree& tree, T& object) {
   return visit_detail::Member<T>::read(tree, visit_detail::Place{}, object);

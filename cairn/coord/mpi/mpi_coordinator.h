@@ -14,14 +14,14 @@ namespace cairn::coord {
 struct MpiOptions {
   /// Whose processes are the ranks: MPI_Comm_c2f() of a communicator; nothing: MPI_COMM_WORLD.
   std::optional<int> communicator = std::nullopt;
-  /// Until when all of them must have called open_mpi().
+  /// By when all of them must have called open_mpi().
   Deadline deadline = Deadline::never();
   Clock* clock = nullptr;  ///< null: the machine's
 };
 
 /// All processes of the communicator call it, after MPI_Init() or MPI_Init_thread() at any level,
-/// and destroy what they get before MPI_Finalize(). It works on a duplicate of the communicator, so
-/// its messages meet no others.
+/// and destroy the coordinator before MPI_Finalize(). It uses a duplicate of the communicator, so
+/// its messages never mix with others.
 ///
 /// Threading: with MPI_THREAD_SINGLE or FUNNELED all calls come from the thread that initialised
 /// MPI (otherwise coord/rank-failed, which says so); with SERIALIZED none while another thread is

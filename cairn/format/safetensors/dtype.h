@@ -16,8 +16,8 @@ Result<std::string_view> dtype_string(DType dtype);
 /// The inverse; nothing for a name that is not one.
 std::optional<DType> parse_dtype_string(std::string_view text);
 
-/// Place in the library's own list of types: it writes tensors from the highest to the lowest.
-/// -1 for a type that safetensors does not have.
+/// Rank of the type in the order of the safetensors library, which writes tensors from the highest
+/// to the lowest; -1 for a type that safetensors lacks.
 int dtype_place(DType dtype);
 
 /// Elements share bytes in the file (F4, F6).

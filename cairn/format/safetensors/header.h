@@ -32,7 +32,7 @@ struct Tensor {
   bool operator==(const Tensor&) const = default;
 };
 
-/// Text to text, the only metadata that the format has.
+/// Text to text: the only metadata of the format.
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 /// Threading: compatible.

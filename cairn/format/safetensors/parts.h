@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensors go together into one part. Pure; the same groups as the reference system makes.
+// How tensors are grouped into parts. Pure; the same groups as the reference system makes.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,15 @@ struct NamedSize {
   std::uint64_t bytes = 0;
 };
 
-/// Groups of positions in the list that was given, none of them empty.
+/// Groups of positions in the given list; no group is empty.
 using PartGroups = std::vector<std::vector<std::size_t>>;
 
-/// Greedy, in order: a part is closed when the next tensor would make it larger than `max_bytes`. A
-/// tensor that is larger by itself gets a part of its own.
+/// Greedy, in order: a part ends when the next tensor would make it larger than `max_bytes`. A
+/// tensor above that gets a part of its own.
 PartGroups group_keys_by_shard_size(std::span<const NamedSize> tensors, std::uint64_t max_bytes);
 
-/// Keeps siblings (names that differ after the last '.') in one part where they fit, siblings
-/// sorted by what they share; groups that do not fit a part are cut as above.
+/// Keeps siblings (names that differ after the last '.') in one part if they fit, sorted by the
+/// common part of their names; larger groups are split as above.
 PartGroups optimize_shard_layout(std::span<const NamedSize> tensors, std::uint64_t max_bytes);
 
 }  // namespace cairn::format::safetensors

@@ -10,16 +10,16 @@
 
 namespace cairn::format::safetensors {
 
-/// Threading: write() is safe for disjoint ranges; finish() once, after all writes. Dropped
-/// unfinished: no file appears. The store must outlive it.
+/// Threading: write() is safe for disjoint ranges; call finish() once, after all writes. Without
+/// finish() no file appears. The store must outlive it.
 class Writer {
  public:
   /// Tensors need name, dtype and shape. Errors as make_header() and Store::create().
   static Result<Writer> create(storage::Store& store, std::string_view key,
                                std::vector<Tensor> tensors, const Metadata& metadata);
 
-  /// One of several writers, in any processes, that fill one file together: same tensors, same
-  /// metadata. One of them writes the header. `unimplemented` (storage/no-shared-write).
+  /// One of several writers, in any processes, that fill one file together with the same tensors
+  /// and metadata. One of them writes the header. `unimplemented` (storage/no-shared-write).
   static Result<Writer> join(storage::Store& store, std::string_view key,
                              std::vector<Tensor> tensors, const Metadata& metadata,
                              bool writes_header);
@@ -33,13 +33,14 @@ class Writer {
   /// Stored bytes (packed where the type packs) of one of tensors(), from `offset` within it; each
   /// byte once. `invalid_argument` (safetensors/out-of-range).
   Result<void> write(const Tensor& tensor, std::uint64_t offset, ByteSpan bytes);
-  /// Other texts under the same keys, known only now that the data is written (checksums, say).
-  /// `invalid_argument` (safetensors/metadata-length) unless the header keeps its length;
-  /// `failed_precondition` (safetensors/header-written) where the store takes bytes in order only.
+  /// Replaces metadata texts under the same keys with values known only after the data was written,
+  /// such as checksums. `invalid_argument` (safetensors/metadata-length) unless the header keeps
+  /// its length; `failed_precondition` (safetensors/header-written) if the store accepts bytes only
+  /// in order.
   Result<void> set_metadata(const Metadata& metadata);
   /// Length field and padded JSON, as they are or will be in the file.
   const std::string& header_text() const { return text_; }
-  /// Makes the file visible; of a file that is filled together, what this one wrote.
+  /// Makes the file visible; when several writers fill the file, makes durable what this one wrote.
   /// `failed_precondition` (storage/incomplete) if bytes are missing.
   Result<void> finish();
 

@@ -6,9 +6,9 @@
 
 namespace cairn::format::zarr2 {
 
-/// Levels that zarr-python writes and TensorStore does not know, as the levels they stand for: -1
-/// is zlib's default, and zstd takes one beyond its range for the nearest. Anything else stays as
-/// it is.
+/// Replaces levels that zarr-python writes and TensorStore refuses by their meaning: -1 is the
+/// default level of zlib, and zstd clamps a level outside its range. Other members stay as they
+/// are.
 Json plain_levels(Json compressor);
 
 }  // namespace cairn::format::zarr2

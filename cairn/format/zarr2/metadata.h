@@ -15,14 +15,14 @@ constexpr std::string_view kMetadataName = ".zarray";
 
 /// Longest `.zarray` that is read.
 constexpr std::size_t kMaxMetadataBytes = std::size_t{1} << 20;
-/// Largest chunk behind a compressor, decoded: it has to be in memory whole.
+/// Largest decoded chunk with a compressor: it must fit in memory.
 constexpr std::uint64_t kMaxCompressedChunkBytes = 64 * kGiB;
-/// Most chunks of one array: each costs a plan some memory, and none of them has to be stored.
+/// Most chunks of one array. Each costs a plan some memory, even a chunk that is not stored.
 constexpr std::uint64_t kMaxChunks = std::uint64_t{1} << 22;
 
-/// Pure. `key` of the result is empty. `corrupt` for damaged text and `unimplemented` for what zarr
-/// allows and we refuse by name; every reason begins with zarr2/. The codec of the result can be
-/// made (chunk_codec.h), and dump_metadata() of it gives the same array again.
+/// Pure. `key` of the result is empty. `corrupt` for damaged text, `unimplemented` for features of
+/// zarr that we refuse by name; every reason begins with zarr2/. The codec of the result can be
+/// made (chunk_codec.h), and dump_metadata() of the result parses to the same array.
 Result<StoredArray> parse_metadata(std::string_view text);
 
 /// nlohmann-style text: sorted members, no spaces, fill_value null unless the array has one.

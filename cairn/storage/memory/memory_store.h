@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys in memory, behaving as an object store does: whole objects, generations, conditional writes.
+// Keys in memory, with the behaviour of an object store: whole objects, generations, conditional
+// writes.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace cairn::storage {
 
-/// What changes in one step, in this order. A name stands for the object and for all objects below
-/// it.
+/// Changes applied in one step, in this order. A name stands for the object and for all objects
+/// below it.
 struct MemoryChange {
   std::vector<std::string> removed = {};
   std::vector<std::pair<std::string, std::string>> moved = {};  ///< from, to
@@ -23,16 +24,15 @@ struct MemoryChange {
 /// Threading: safe.
 class MemoryStore : public Store {
  public:
-  /// Nobody sees a part of it. REQUIRES: safe keys; nothing lies where something is moved to.
+  /// Applies all changes atomically. REQUIRES: safe keys; nothing exists at the targets of moves.
   virtual void change(const MemoryChange& change) = 0;
-  /// The objects below `directory`, by their keys below it, as they are now and stay.
+  /// A snapshot of the objects below `directory`, by their keys below it.
   virtual std::unique_ptr<Store> freeze(std::string_view directory) = 0;
 };
 
 /// A store of its own.
 std::unique_ptr<Store> make_memory_store();
-/// The process-wide store behind memory://<name>/; made at first use, kept for the life of the
-/// process.
+/// The process-wide store of memory://<name>/; created on first use, kept until the process ends.
 std::unique_ptr<MemoryStore> open_memory_store(const std::string& name,
                                                const std::string& directory);
 
