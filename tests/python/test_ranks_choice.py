@@ -12,9 +12,14 @@ from cairn import _ranks
 from cairn.serialization import AsyncCheckpointManager, Checkpointer, CheckpointInterval
 
 
+def forget_choice(monkeypatch):
+    """As in a new process."""
+    monkeypatch.setattr(_ranks, "_choice", None)
+
+
 @pytest.fixture(autouse=True)
 def unchosen(monkeypatch):
-    monkeypatch.setattr(_ranks, "_choice", None)
+    forget_choice(monkeypatch)
     monkeypatch.delenv("CAIRN_RENDEZVOUS", raising=False)
     yield
 
@@ -97,9 +102,16 @@ def test_what_began_alone_does_not_go_on_alone(monkeypatch, tmp_path):
     assert [entry["step"] for entry in cairn.ls(tmp_path / "first")] == [1]
 
 
-def test_making_a_manager_or_a_run_chooses_nothing(tmp_path):
+def expect_unchosen(monkeypatch, path):
+    """A load still takes the ranks that the program initialises now."""
+    initialise_torch(monkeypatch, Notes())
+    with pytest.raises(TimeoutError, match="rank 1 did not come"):
+        cairn.load(path, timeout=0.1)
+
+
+def test_making_a_manager_or_a_run_chooses_nothing(monkeypatch, tmp_path):
     Checkpointer(tmp_path, None, [], manager=AsyncCheckpointManager())
-    assert _ranks._choice is None
+    expect_unchosen(monkeypatch, tmp_path / "c")
 
 
 def test_what_is_chosen_lasts(monkeypatch, tmp_path):
@@ -110,11 +122,11 @@ def test_what_is_chosen_lasts(monkeypatch, tmp_path):
 
 def test_looking_chooses_nothing(monkeypatch, tmp_path):
     cairn.save({"w": np.ones(3)}, tmp_path / "c")
-    monkeypatch.setattr(_ranks, "_choice", None)
+    forget_choice(monkeypatch)
     cairn.open(tmp_path / "c")
     cairn.verify(tmp_path / "c")
     cairn.ls(tmp_path)
-    assert _ranks._choice is None
+    expect_unchosen(monkeypatch, tmp_path / "c")
 
 
 def test_a_rank_that_was_started_anew_is_refused(monkeypatch):

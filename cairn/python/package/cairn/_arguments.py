@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of public functions: one sentence for one that is of the wrong kind."""
+"""Checks arguments of public functions, with one error sentence for a wrong type."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LIMIT = 1 << 63  # of the numbers that the library takes
 
 
 def checked(function: Callable[Options, Answer]) -> Callable[Options, Answer]:
-    """The function with its arguments checked by their annotations: what is annotated with names of
-    _KINDS arrives as that kind, everything else as it was given."""
+    """The function with its arguments checked by their annotations: arguments annotated with names
+    of _KINDS are converted to that kind, others are passed unchanged."""
     signature = inspect.signature(function)
     name = function.__qualname__.removesuffix(".__init__")
     kinds = {key: str(parameter.annotation) for key, parameter in signature.parameters.items()}
@@ -47,7 +47,7 @@ def checked_init(made: type[Answer]) -> type[Answer]:
 
 
 def as_kind(name: str, annotation: str, value: Any) -> Any:
-    """The value as one of the kinds that the annotation names. TypeError: it is none of them."""
+    """The value as one of the kinds in the annotation; TypeError if it is none of them."""
     wanted = annotation.split(" | ")
     if not all(kind in _KINDS or kind == "None" for kind in wanted):
         return value

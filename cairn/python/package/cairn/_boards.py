@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other libraries have for processes to leave each other notes, as boards of the library.
+"""Key-value stores and messages of other libraries, as boards of the library.
 
-`put`, `find`, `remove` and `settled` wait for nobody; what rank 0 puts is for all, what the others
-put for rank 0.
+`put`, `find`, `remove` and `settled` never block. All ranks read what rank 0 puts; rank 0 reads
+what the others put.
 """
 
 from __future__ import annotations
@@ -74,7 +74,8 @@ class TorchBoard:
 
 
 class MpiBoard:
-    """Messages from rank to rank on a duplicate of the communicator, so that they meet no others.
+    """Messages from rank to rank on a duplicate of the communicator, so that they do not mix with
+    others.
 
     Everything is begun and none of it waited for: the duplicate too, which is there when all ranks
     have asked for it.

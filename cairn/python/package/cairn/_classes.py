@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers of other people's classes, made from what a checkpoint says of them.
+"""Rebuilds containers of user classes from their description in a checkpoint.
 
 A class is only taken from a module that is imported already or belongs to a known package that is
 installed (never from the current directory, which may hold files of strangers), and only if it is

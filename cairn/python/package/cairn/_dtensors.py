@@ -15,7 +15,7 @@ import torch
 from cairn import _core, _ranks
 
 Box = tuple[list[int], list[int]]
-Place = tuple[int, ...]  # in a mesh
+Position = tuple[int, ...]  # in a mesh
 
 
 def is_spread(thing: Any) -> bool:
@@ -103,7 +103,7 @@ def _layout(shape: tuple[int, ...], mesh: Any,
 
 
 @functools.lru_cache
-def _places(mesh: Any) -> list[tuple[Place, int]] | None:
+def _places(mesh: Any) -> list[tuple[Position, int]] | None:
     """All ranks of the job, each with its place in the mesh. Of a mesh that is a slice of one of
     all ranks, as FSDP's is beside tensor parallelism, the other slices hold the same. None: some
     rank is in no slice."""
@@ -124,7 +124,7 @@ def _places(mesh: Any) -> list[tuple[Place, int]] | None:
     return [(within[part], rank) for part, rank in slices]
 
 
-def _by_place(mesh: Any) -> dict[Place, int]:
+def _by_place(mesh: Any) -> dict[Position, int]:
     return {place: int(mesh.mesh[place])
             for place in itertools.product(*map(range, mesh.mesh.shape))}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library says went wrong, as exceptions that Python programs expect."""
+"""Errors of the library as exceptions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,11 @@ _NUMBERS = {
 
 
 class Error(Exception):
-    """Base of everything that cairn raises about checkpoints.
+    """Base class of all errors about checkpoints.
 
     `code` is the kind ("not_found", "corrupt", ...), `reason` a token that never changes
-    ("load/checksum"), `where` the place ("leaf params.w: chunk 0.1"); the text is for people.
-    Beside this class each exception is also the built-in one that its kind or reason suggests; an
-    OSError has its `errno`.
+    ("load/checksum"), `where` the place ("leaf params.w: chunk 0.1"); the text is for people. Each
+    exception is also an instance of the matching built-in exception; an OSError has its `errno`.
 
         >>> import cairn, tempfile
         >>> try:
@@ -58,7 +57,7 @@ class Error(Exception):
 
 
 class InvalidArgumentError(Error, ValueError):
-    """The call makes no sense as it is."""
+    """The arguments are invalid."""
 
 
 class NotFoundError(Error, FileNotFoundError):
@@ -74,15 +73,15 @@ class MissingPrefixError(NotFoundError, ValueError):
 
 
 class AlreadyExistsError(Error, FileExistsError):
-    """Something is there already."""
+    """Something exists already."""
 
 
 class MismatchError(Error, ValueError):
-    """Something has to change first: another structure, another owner, not a checkpoint."""
+    """The state does not fit the call: another structure, another owner, not a checkpoint."""
 
 
 class NotDirectoryError(MismatchError, NotADirectoryError):
-    """A file stands where a directory is needed."""
+    """There is a file instead of a directory."""
 
 
 class CorruptError(Error, ValueError):
@@ -90,19 +89,19 @@ class CorruptError(Error, ValueError):
 
 
 class MissingDataError(CorruptError, FileNotFoundError):
-    """Files of an array are gone."""
+    """Files of an array are missing."""
 
 
 class UnavailableError(Error, ConnectionError):
-    """Worth another try."""
+    """A temporary failure: retry."""
 
 
 class DeadlineError(Error, TimeoutError):
-    """Somebody was too late; the text says who."""
+    """A time limit passed; the text says who was late."""
 
 
 class CancelledError(Error, RuntimeError):
-    """Somebody gave up; the text says who."""
+    """A participant gave up; the text says which."""
 
 
 class PermissionDeniedError(Error, PermissionError):

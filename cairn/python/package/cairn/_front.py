@@ -32,36 +32,36 @@ def save_async(tree: Any, path: PathLike, *, prefix: str = "", layout: str = "za
                extras: Mapping[str, Any] | None = None, chunk_bytes: Bytes | None = None,
                shard_size: Bytes | None = None, timeout: float | None = None,
                progress: Progress = None, overwrite: bool = False) -> _core.SaveHandle:
-    """Begins to save a tree and returns when its arrays may be changed again.
+    """Starts a save and returns as soon as the arrays may be changed again.
 
-    What is in the arrays at the call is what is saved. The handle has `wait()`, `done()`, `phase`
-    and `progress`; whatever is asked of the same path meanwhile waits for the save, and so does the
-    end of the program. A failure is logged when it happens; if the program never asks the handle,
-    its end prints the error and the exit status is 1, unless it calls `forget()`.
+    Saves the content of the arrays at the time of the call. The handle has `wait()`, `done()`,
+    `phase` and `progress`. Later calls on the same path wait for the save, and so does the end of
+    the program. A failure is logged when it happens; if the program never asks the handle, the
+    error is printed when the program ends, and the exit status is 1, unless it calls `forget()`.
 
     Args:
-        tree: dicts, lists, tuples, named tuples, dataclasses and whatever JAX takes for a tree, of
-            arrays and plain values.
-        path: a directory, which may be there and keeps what is not replaced, or a file that ends in
-            ".safetensors". The tree that is there, of the same prefix, is replaced if it has the
-            same key paths; otherwise see `overwrite`.
-        prefix: the name of the tree among others in one checkpoint.
+        tree: dicts, lists, tuples, named tuples, dataclasses and nodes registered with JAX, with
+            arrays and plain values as leaves.
+        path: a directory, which may exist and keeps its other files, or a file that ends in
+            ".safetensors". An existing tree of the same prefix is replaced if it has the same key
+            paths; otherwise see `overwrite`.
+        prefix: the name of the tree, if a checkpoint has several.
         layout: "zarr2", which JAX, TensorStore and zarr read, or "safetensors".
-        compress: whether chunks are compressed (zarr2 alone).
-        dtype: floats are cast to it, rounded to nearest even.
-        validate: also stores a SHA-256 of each array.
-        step: the step of the training. Directories that are saved with a step can be listed and
-            resumed from as a run; others are loaded by their path.
+        compress: compress chunks (zarr2 only).
+        dtype: cast floats to this type, rounded to nearest even.
+        validate: also store a SHA-256 of each array.
+        step: the training step. Saves with a step can be listed and resumed from as a run; load
+            others by their path.
         metadata, extras: anything that JSON can hold.
         chunk_bytes, shard_size: the largest zarr2 chunk and the largest safetensors part.
-        timeout: with several processes, the seconds after which whoever is late fails the save on
-            all of them, by name; half an hour if it is not given.
-        progress: True draws a bar; a function gets the bytes done and in all.
-        overwrite: also replaces a tree with other key paths, and at a path that ends in
-            ".safetensors" a file that is something else.
+        timeout: with several processes, the seconds after which a late process fails the save on
+            all of them, with an error that names it; by default half an hour.
+        progress: True draws a bar; a function gets the bytes done and the total.
+        overwrite: also replace a tree with other key paths, and at a path that ends in
+            ".safetensors" a file that is not safetensors.
 
     Raises:
-        FileExistsError: a tree with other key paths is there, and `overwrite` is not set. Nothing
+        FileExistsError: there is a tree with other key paths, and `overwrite` is not set. Nothing
             has changed.
 
     Example:
@@ -87,7 +87,7 @@ def _begin(tree: Any, path: PathLike, *, prefix: str = "",
 
 def _taking(begin: Callable[Options, object]) -> Callable[
         [Callable[..., dict[str, Any]]], Callable[Options, dict[str, Any]]]:
-    """For a function that takes what another one takes, as programs and tools see it."""
+    """Gives a function the signature of another function, for programs and tools."""
     def decorate(function: Callable[..., dict[str, Any]]) -> Callable[Options, dict[str, Any]]:
         shown: Any = function
         shown.__signature__ = inspect.signature(begin).replace(return_annotation="dict[str, Any]")
@@ -98,10 +98,10 @@ def _taking(begin: Callable[Options, object]) -> Callable[
 @checked
 @_taking(save_async)
 def save(*tree_and_path: Any, **options: Any) -> dict[str, Any]:
-    """Saves a tree and returns when it is safe on the disk; takes what save_async() takes.
+    """Saves a tree and returns when it is durable; takes the arguments of save_async().
 
-    Returns the path, the number of arrays, their bytes and those stored. An exception means that
-    nothing visible has changed. Ctrl-C ends the waiting, not the save.
+    Returns the path, the number of arrays, their bytes and their stored bytes. After an exception
+    nothing visible has changed. Ctrl-C ends the wait, not the save.
 
         >>> import tempfile
         >>> path = tempfile.mkdtemp() + "/c"
@@ -121,33 +121,33 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
 
     Args:
         path: a checkpoint of ours or of another system, or a .safetensors file.
-        template: a tree whose structure the result takes and whose shapes and types are expected;
-            floats are cast to its own. Where its leaves are JAX's (arrays, or ShapeDtypeStruct), so
-            are those of the result, on the same devices.
-        out: a template whose arrays are filled in place and stand in the result: arrays of NumPy
-            and tensors of PyTorch on the host, dense and writable. What was in them is lost, also
-            if the load fails.
-        sharding: a sharding or device of JAX for all arrays, or a tree of them with the structure
-            of what is loaded. This process reads what its own devices hold.
+        template: a tree with the structure, shapes and types of the result; floats are cast to its
+            types. Leaves of JAX (arrays, or ShapeDtypeStruct) give arrays of JAX on the same
+            devices.
+        out: a template whose arrays are filled in place and returned: arrays of NumPy and tensors
+            of PyTorch on the host, dense and writable. Their content is lost, even if the load
+            fails.
+        sharding: a sharding or device of JAX for all arrays, or a tree of these with the structure
+            of the loaded tree. This process reads only what its own devices hold.
         keys: dotted key paths, or tuples of their parts; nothing else is read. A text is one key.
-            With a template, its own leaves stand for all others.
-        prefix: which tree, where there are several.
-        dtype: floats are cast to it.
-        strict_shapes: a missing leaf, another shape or a type that no cast leads to is an error
-            that lists all of them. Otherwise an array of as many elements is reshaped (each process
-            reads all of it), types stay as they were saved, and the template's leaf stays where
-            nothing fits, which is logged.
-        validate: checks the SHA-256 of arrays that have one, beside the checksums of their blocks,
+            With a template, other leaves stay as they are there.
+        prefix: which tree, if there are several.
+        dtype: cast floats to this type.
+        strict_shapes: missing leaves, other shapes, and types that cannot be cast are one error
+            that lists them all. Otherwise arrays of equal size are reshaped (each process reads the
+            whole array), types stay as saved, and other leaves of the template stay, which is
+            logged.
+        validate: check the SHA-256 of arrays that have one, in addition to the checksums of blocks,
             which are always checked.
-        allow_pickle: unpickles the structure and the values of a tree that the reference system
-            saved, which lets whoever wrote them run anything. Otherwise they are read without
-            executing them, and the log says which containers came back as plain ones.
-        timeout: with several processes, the seconds until all of them are done; two hours if it is
-            not given.
-        progress: True draws a bar; a function gets the bytes done and in all.
+        allow_pickle: unpickle the structure and the values of a tree saved by the reference system,
+            which lets its author run any code. Otherwise they are read without executing them, and
+            the log lists containers that became plain ones.
+        timeout: with several processes, the seconds until all of them must be done; by default two
+            hours.
+        progress: True draws a bar; a function gets the bytes done and the total.
 
     Raises:
-        cairn.CorruptError: bytes are not what was saved; the text names the leaf and the chunk.
+        cairn.CorruptError: bytes differ from what was saved; the text names the leaf and the chunk.
 
     Example:
         >>> import numpy as np, tempfile
@@ -181,7 +181,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
 
 
 def ls(base: PathLike) -> list[dict[str, Any]]:
-    """The checkpoints of a run, newest first; those of a branch that the run left come last.
+    """Lists the checkpoints of a run, newest first, and abandoned ones last.
 
         >>> import tempfile
         >>> run = tempfile.mkdtemp()
@@ -198,7 +198,7 @@ def ls(base: PathLike) -> list[dict[str, Any]]:
 @checked
 def verify(path: PathLike, *, prefix: str | None = None,
            progress: Progress = None) -> dict[str, Any]:
-    """Reads every stored byte and says what is damaged: `damages` is empty if all is well.
+    """Reads every stored byte and lists all damage: `damages` is empty if there is none.
 
         >>> import numpy as np, tempfile
         >>> path = tempfile.mkdtemp() + "/c"
@@ -215,8 +215,8 @@ def verify(path: PathLike, *, prefix: str | None = None,
 @checked
 def diff(first: PathLike | Checkpoint, second: PathLike | Checkpoint, *, prefix: str | None = None,
          progress: Progress = None) -> dict[str, Any]:
-    """Compares two checkpoints, whatever layout each has: `differences` is empty if they are equal
-    bit for bit.
+    """Compares two checkpoints of any layouts: `differences` is empty if they are equal bit for
+    bit.
 
         >>> import numpy as np, tempfile
         >>> run = tempfile.mkdtemp()

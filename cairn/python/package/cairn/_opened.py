@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An opened checkpoint: what is in it, read piece by piece."""
+"""An opened checkpoint, read piece by piece."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def parts_of(key: str | Sequence[str | int]) -> list[str]:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An array of a checkpoint. Indexing it reads only what is asked for, as a NumPy array; with a
-    step also what lies between.
+    """An array of a checkpoint. Indexing it reads only the requested elements, as a NumPy array;
+    with a step also those in between.
 
         >>> import cairn, tempfile
         >>> path = tempfile.mkdtemp() + "/c"
@@ -74,7 +74,7 @@ class Leaf:
         return _core.array_nbytes(self.dtype_name, self.shape, packed=False) or 0
 
     def __getitem__(self, index: Any) -> Any:
-        """What NumPy gives for integers, slices, an ellipsis and None. IndexError for others."""
+        """Indexing as in NumPy by integers, slices, an ellipsis and None. IndexError for others."""
         wanted = _Wanted(self.shape, index)
         return self._opened.read(*self._place, wanted.ranges)[wanted.inside]
 
@@ -154,13 +154,12 @@ def _integer(index: Any) -> int:
 
 
 class Checkpoint:
-    """What cairn.open() returns. Nothing but metadata has been read.
+    """The result of cairn.open(), which reads only metadata.
 
     `checkpoint["params.w"]` or `checkpoint["params", "w"]` is a Leaf; `leaves` has all of them,
-    `values` whatever is no array, and `tree` both, as nested dicts. Printed it is a tree with
-    types, shapes, sizes and how arrays lay on a mesh; a notebook shows it in parts that fold.
-    about() has the step, the metadata and the extras.
-    Iterating goes over the leaves.
+    `values` the leaves that are not arrays, and `tree` both, as nested dicts. It prints as a tree
+    with types, shapes, sizes and specs on a mesh, which folds in a notebook. about() returns the
+    step, the metadata and the extras. Iteration visits the leaves.
 
         >>> import cairn, tempfile
         >>> path = tempfile.mkdtemp() + "/c"
@@ -194,8 +193,8 @@ class Checkpoint:
 
     @checked
     def about(self, prefix: str | None = None) -> dict[str, Any]:
-        """What was saved beside the tree: `step`, `metadata` and `extras` as save() got them, and
-        the `time`, the `writer` and the number of `ranks`. Of several trees, `prefix` says which.
+        """What was saved with the tree: `step`, `metadata` and `extras` as passed to save(), and
+        `time`, `writer` and the number of `ranks`. `prefix` selects one of several trees.
 
             >>> import cairn, tempfile
             >>> path = tempfile.mkdtemp() + "/c"
@@ -257,7 +256,7 @@ def _text_of(key: str | tuple[str | int, ...]) -> str:
 
 
 def open(path: PathLike) -> Checkpoint:
-    """Opens a checkpoint of ours or of another system by its metadata alone.
+    """Opens a checkpoint of ours or of another system; reads only metadata.
 
         >>> import cairn, tempfile
         >>> path = tempfile.mkdtemp() + "/c"

@@ -12,8 +12,8 @@ PathLike = str | bytes | os.PathLike[str] | os.PathLike[bytes]
 
 
 def path_text(path: PathLike) -> str:
-    """`~` is the user's home; a relative path begins where the program stands now, wherever that is
-    when it is used. URLs stay as they are."""
+    """Expands `~`, and makes a relative path absolute by the current directory. URLs stay
+    unchanged."""
     text = os.path.expanduser(os.fsdecode(path))
     try:
         text.encode()

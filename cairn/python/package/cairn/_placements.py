@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the arrays of a load go: from the caller's shardings and template to the library's."""
+"""Places the arrays of a load: translates shardings and templates of the caller for the library."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def tensors_of(template: Any) -> dict[Parts, Any]:
 
 
 def whole_array(shape: tuple[int, ...], shards: Sequence[tuple[int, Any]]) -> Any:
-    """What was read of an array that nobody spreads. Raises for a part, which must never pass for
+    """The content of an array that is not sharded. Raises for a part, which must never be taken for
     the whole."""
     array = shards[0][1]
     if tuple(array.shape) != tuple(shape):
@@ -96,7 +96,7 @@ def whole_array(shape: tuple[int, ...], shards: Sequence[tuple[int, Any]]) -> An
 
 
 def filled(out: Any) -> Callable[..., Any]:
-    """For `place`: arrays stay what the caller gave, who has them filled by now."""
+    """For `place`: returns the arrays of the caller, which have been filled."""
     leaves = {parts: leaf for parts, leaf in leaves_of(out) if hasattr(leaf, "dtype")}
 
     def place(parts: list[str], dtype: str, shape: tuple[int, ...],
@@ -107,7 +107,7 @@ def filled(out: Any) -> Callable[..., Any]:
 
 
 def _given(sharding: Any, arrays: set[Parts]) -> dict[Parts, Any]:
-    """By key path, from one for all or a tree. Raises with everything that is wrong with it."""
+    """By key path, from one sharding for all or a tree of them. The error lists all problems."""
     from cairn import _jax
     one = _jax.sharding_of(sharding)
     if one is not None:

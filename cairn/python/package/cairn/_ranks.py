@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a job: who they are and how they meet.
+"""The processes of a job, and how they communicate.
 
-Nothing is imported here: what the program has not initialised is not used.
+Imports nothing: only ways that the program has initialised are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RENDEZVOUS = "CAIRN_RENDEZVOUS"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which of how many processes this is, and by what they meet.
+    """The rank of this process, the world size, and how the processes communicate.
 
         >>> coordinate("alone").count
         1
@@ -151,18 +151,18 @@ def coordinate(by: str | None = None, *, directory: str | os.PathLike[str] | Non
                rank: int | None = None, count: int | None = None) -> Ranks:
     """Chooses how the processes of the job meet; every rank makes the same call.
 
-    Without it the first save or load chooses: `jax.distributed`, `torch.distributed` or `mpi4py` if
-    the program has initialised it for several processes, a directory if CAIRN_RENDEZVOUS names
-    one, in this order; otherwise the process is alone. Call it to choose another, to choose anew
-    after one of these was initialised, or to go on after an error that says that the ranks have
-    lost each other. Waits for nobody.
+    Without this call the first save or load chooses, in this order: `jax.distributed`,
+    `torch.distributed` or `mpi4py` if the program has initialised it for several processes, then
+    the directory in CAIRN_RENDEZVOUS; otherwise the process is alone. Call it to choose another
+    way, to choose again after one of these was initialised, or to continue after an error that
+    broke the connection between the ranks. Does not block.
 
     Args:
         by: "jax", "torch", "mpi", "rendezvous" or "alone"; None for what the program has
             initialised.
-        directory: where the ranks meet by rendezvous: all see it, and it serves nothing else.
-        rank, count: of a rendezvous; without them those of the launcher (RANK and WORLD_SIZE, or
-            Slurm's or MPI's).
+        directory: where the ranks meet by rendezvous; all see it, and it serves nothing else.
+        rank, count: for a rendezvous; by default those of the launcher (RANK and WORLD_SIZE, or
+            those of Slurm or MPI).
 
         >>> coordinate("alone")
         Ranks(rank=0, count=1, by='alone')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that cannot say what it saves must not leave the others waiting for it."""
+"""If a rank cannot make its tree, the other ranks get the error instead of waiting for it."""
 
 from __future__ import annotations
 

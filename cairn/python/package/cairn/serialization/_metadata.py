@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is stored about a checkpoint beside its arrays."""
+"""What is stored about a checkpoint besides its arrays."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ def reshard(x: Any, target_sharding: Any) -> Any:
 
 
 def with_sharding_constraint(arr: Any, sharding: Any) -> Any:
-    """jax.lax.with_sharding_constraint() of each array in a tree. Axes that the mesh does not have,
-    or that do not divide their dimension, are left out; an empty spec asks for nothing. A
-    PartitionSpec belongs to the mesh around the call; without one, nothing happens."""
+    """Applies jax.lax.with_sharding_constraint() to each array of a tree. Axes that the mesh does
+    not have, or that do not divide their dimension, are left out; an empty spec does nothing. A
+    PartitionSpec uses the mesh around the call; without one, nothing happens."""
     import jax
     if isinstance(sharding, jax.sharding.NamedSharding):
         mesh, spec = sharding.mesh, sharding.spec

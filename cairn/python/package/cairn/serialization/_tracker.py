@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Saves on their way, for whoever wants to wait for all of them."""
+"""Tracks saves in flight, to wait for all of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def say_unfinished(handle: _core.SaveHandle) -> None:
 
 
 class SaveTracker:
-    """What `manager=` may be instead of JAX's GlobalAsyncCheckpointManager. Each error is raised
+    """A replacement for JAX's GlobalAsyncCheckpointManager as `manager=`. Each error is raised
     once, by the first call that sees it."""
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class SaveTracker:
             self._handles.append(handle)
 
     def check_for_errors(self) -> None:
-        """Raises the error of a save that has failed; waits for nothing."""
+        """Raises the error of a failed save; does not wait."""
         self._raise_errors(_core.SaveHandle.done)
 
     def wait_until_finished(self) -> None:
-        """Until all saves are durable and visible."""
+        """Waits until all saves are durable and visible."""
         self._raise_errors(lambda handle: True)
 
     def _raise_errors(self, is_due: Callable[[_core.SaveHandle], bool]) -> None:

@@ -152,15 +152,15 @@ class AsyncCheckpointManager:
         return self._global_manager
 
     def wait_until_finished(self) -> None:
-        """Until all saves are durable and visible."""
+        """Waits until all saves are durable and visible."""
         self._global_manager.wait_until_finished()
 
     def check_for_errors(self) -> None:
-        """Raises the error of a save that has failed; waits for nothing."""
+        """Raises the error of a failed save; does not wait."""
         self._global_manager.check_for_errors()
 
     def saves_in_flight(self) -> list[_core.SaveHandle]:
-        """Those on their way, oldest first, with their phase and progress."""
+        """The saves in flight, oldest first, with their phase and progress."""
         return self._core.saves_in_flight()
 
     @staticmethod
@@ -179,23 +179,24 @@ class AsyncCheckpointManager:
                   callback: Callable[[str], object] | None = None, prefix: str | None = None,
                   do_all_gather: bool = False, cpu_offload: bool = False, *,
                   progress: Progress = None) -> str:
-        """Begins to save a tree, and returns the path.
+        """Starts to save a tree, and returns the path.
 
         Args:
             tree: see cairn.save_async().
-            path: a directory, which may be there and keeps what is not replaced, or a file that
-                ends in ".safetensors".
-            mesh: not needed; where the arrays lie is known.
-            gather_fns: what is made of each leaf before it is saved, by key; True: all are brought
-                to the host.
-            float_dtype: floats are cast to it, whatever the manager says.
+            path: a directory, which may exist and keeps its other files, or a file that ends in
+                ".safetensors".
+            mesh: not needed, because arrays have their shardings.
+            gather_fns: functions applied to leaves before the save, by key; True: copy all to the
+                host.
+            float_dtype: cast floats to this type, overriding the manager.
             metadata: anything that JSON can hold; load() returns it as `custom_metadata`.
-            callback: gets the path when the checkpoint is durable and visible, in another thread.
-            prefix: the name of the tree among others in one checkpoint.
-            do_all_gather: arrays are put on every device of the mesh before they are saved as
-                safetensors. zarr holds sharded arrays as they are: there it changes nothing.
-            cpu_offload: with `do_all_gather`, into the memory of the host.
-            progress: True draws a bar; a function gets the bytes done and in all.
+            callback: called with the path once the checkpoint is durable and visible, in another
+                thread.
+            prefix: the name of the tree, if a checkpoint has several.
+            do_all_gather: replicate arrays on every device of the mesh before they are saved as
+                safetensors. No effect for zarr, which stores sharded arrays as they are.
+            cpu_offload: with `do_all_gather`, in the memory of the host.
+            progress: True draws a bar; a function gets the bytes done and the total.
         """
         if mesh is None:
             self._say("mesh", "saved without a mesh: arrays are saved as they lie")
@@ -220,13 +221,13 @@ class AsyncCheckpointManager:
                     do_all_gather: bool = False, cpu_offload: bool = True, dtype: Any = None,
                     extras: Mapping[str, Any] | None = None, write_index: bool = True,
                     progress: Progress = None) -> str:
-        """Begins to save a tree under a prefix, and returns the path; load_pytree() gives it back
-        with its containers.
+        """Starts to save a tree under a prefix, and returns the path; load_pytree() loads it with
+        its containers.
 
         Args:
-            dtype: floats are cast to it, whatever the manager says.
+            dtype: cast floats to this type, overriding the manager.
             extras: anything that JSON can hold; load_pytree() returns it.
-            write_index: `tensorstore_index.json`, by which other programs find the arrays.
+            write_index: write `tensorstore_index.json`, with which other programs find the arrays.
             Others: as save_tree().
         """
         _core.check_prefix_to_save(text_of_prefix(prefix))
@@ -246,29 +247,30 @@ class AsyncCheckpointManager:
              dtype: Any = None, validate: bool | None = None, prefix_filter: str | None = None,
              prefix: str | None = None, use_async: bool = True, chunk_size: int | None = None, *,
              progress: Progress = None) -> tuple[Any, dict[str, Any]]:
-        """The tree as nested dicts with texts as keys, and what `checkpoint_metadata.json` says.
+        """Loads a tree as nested dicts with text keys, and the content of
+        `checkpoint_metadata.json`.
 
         Args:
-            path: a checkpoint of ours or of another system, a .safetensors file, or what the names
-                of its parts begin with.
-            mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every
-                device, which is refused on a mesh of several axes, with every such leaf. None:
-                arrays of NumPy. Of safetensors files only what `shardings` or rules name goes to
-                the mesh.
+            path: a checkpoint of ours or of another system, a .safetensors file, or the common
+                beginning of the names of its parts.
+            mesh: where arrays are placed: by `shardings`, else by `partition_rules`, else
+                replicated, which is an error on a mesh of several axes that lists every such leaf.
+                None: arrays of NumPy. From safetensors files, only arrays that `shardings` or rules
+                name go to the mesh.
             shardings: shardings, specs, or functions of an array, in a tree or by dotted key.
             mismatch_allowed: `shardings` need not name every array.
-            callback: gets each array and its key, without the prefix, in the order of leaves; what
-                it returns is put into the tree.
+            callback: called with each array and its key, without the prefix, in the order of
+                leaves; its result replaces the array in the tree.
             partition_rules: pairs of a regular expression, searched in the key path with slashes,
-                and a PartitionSpec. The first that is found counts.
-            dtype: floats are cast to it.
-            validate: check the SHA-256 of arrays that have one, beside the checksums of their
-                blocks, which are always checked. None: if the manager validates.
+                and a PartitionSpec. The first match counts.
+            dtype: cast floats to this type.
+            validate: check the SHA-256 of arrays that have one, in addition to the checksums of
+                blocks, which are always checked. None: as the manager does.
             prefix_filter: the old name of `prefix`.
-            prefix: which tree; needed where there are several.
-            use_async: False: one reader.
-            chunk_size: so many arrays are read at a time.
-            progress: True draws a bar; a function gets the bytes done and in all.
+            prefix: which tree; needed if there are several.
+            use_async: False: read with one thread.
+            chunk_size: batch size, in arrays.
+            progress: True draws a bar; a function gets the bytes done and the total.
         """
         where = _found(path)
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
@@ -283,11 +285,11 @@ class AsyncCheckpointManager:
                            callback: Callback | None = None, dtype: Any = None,
                            validate: bool | None = None, prefix_filter: str | None = None, *,
                            progress: Progress = None) -> tuple[Any, dict[str, Any]]:
-        """load() without a mesh, for safetensors files: arrays are JAX's where it is imported.
+        """load() without a mesh, for safetensors files; returns arrays of JAX if it is imported.
 
         Args:
-            dtype: floats are cast to it, last of all.
-            prefix_filter: only arrays whose key begins with it.
+            dtype: cast floats to this type, after everything else.
+            prefix_filter: load only arrays with keys that begin with it.
         """
         where = _found(path)
         target = Target(shardings=shardings, callback=callback, mismatch_allowed=mismatch_allowed,
@@ -306,19 +308,18 @@ class AsyncCheckpointManager:
                     chunk_size: int | None = None, validate: bool | None = None,
                     allow_pickle: bool = False,
                     progress: Progress = None) -> tuple[Any, dict[str, Any]]:
-        """What save_pytree() saved, with its containers, and the extras.
+        """Loads a tree that save_pytree() saved, with its containers, and the extras.
 
         Args:
-            mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every
-                device. None: where the template's lie, or arrays of NumPy.
-            prefix: the one it was saved under. Rules, shardings and the callback see keys with it
-                in front.
-            template: a tree whose containers the result takes. Types stay as they were saved;
-                `dtype` casts floats.
-            strict_shapes: with a template: a missing leaf or another shape is an error that lists
-                all of them. Otherwise what has as many elements is reshaped, and the template's
-                leaf stays where nothing fits: the log and "kept_from_template" among the extras
-                list such leaves.
+            mesh: where arrays are placed: by `shardings`, else by `partition_rules`, else
+                replicated. None: as in the template, or arrays of NumPy.
+            prefix: the prefix of the save. Rules, shardings and the callback see keys with it in
+                front.
+            template: a tree with the containers of the result. Types stay as saved; `dtype` casts
+                floats.
+            strict_shapes: with a template: missing leaves and other shapes are one error that lists
+                them all. Otherwise arrays of equal size are reshaped, and other leaves of the
+                template stay; the log and "kept_from_template" among the extras list these.
             allow_pickle: see cairn.load().
             Others: as load().
         """
@@ -335,8 +336,8 @@ class AsyncCheckpointManager:
 
     @staticmethod
     def is_tensorstore(path: Any) -> bool:
-        """Is it a directory with `tensorstore_index.json`, or that file? A save on its way there is
-        waited for."""
+        """Is it a directory with `tensorstore_index.json`, or that file? Waits for a save in flight
+        there."""
         text = path_text(path)
         return text.endswith(_INDEX) or exists(os.path.join(text, _INDEX))
 

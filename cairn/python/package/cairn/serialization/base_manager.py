@@ -91,7 +91,7 @@ class CheckpointManager:
 
     @staticmethod
     def create_gcs_client(gcs_credentials_path: str | None = None) -> Any:
-        """A client of google-cloud-storage, which has to be installed."""
+        """A client of google-cloud-storage, which must be installed."""
         storage = _needed("google.cloud.storage", "google-cloud-storage")
         if not gcs_credentials_path:
             return storage.Client()
@@ -106,18 +106,18 @@ class CheckpointManager:
                         mismatch_allowed: bool = True,
                         metadata: Mapping[str, str] | None = None, enable: bool | None = None,
                         shard_size_gb: float | None = 5.00, write_index_file: bool = True) -> Any:
-        """Saves a tree and returns the path by which it is loaded.
+        """Saves a tree and returns the path to load it from.
 
-        The parts are `<base>-00001-of-0000N.safetensors`, and the index beside them says which
-        holds what. Where such parts are there, the new ones have a number behind `<base>`, the
-        index is replaced in one act, and only then do the parts go that the old one named: a
-        reader of the index sees the old tree or the new one.
+        The parts are `<base>-00001-of-0000N.safetensors`, and an index maps tensors to parts. If
+        such parts exist, the new ones get a number after `<base>`, the index is replaced
+        atomically, and then the old parts are removed: a reader of the index sees the old tree or
+        the new one.
 
         Args:
             path: `<base>`, or `<base>.safetensors`.
-            mesh: arrays of JAX are brought onto all of it; None: they stay where they are.
-            gather_fns: what brings each leaf to the host, by key; True: all.
-            float_dtype: floats are cast to it. None: they are saved as they are.
+            mesh: replicate arrays of JAX on it; None: they stay where they are.
+            gather_fns: functions that copy leaves to the host, by key; True: all leaves.
+            float_dtype: cast floats to this type. None: keep their types.
             mismatch_allowed: leaves may have no function in `gather_fns`.
             metadata: texts by name.
             enable: False writes nothing; None: the first process saves.
@@ -141,15 +141,15 @@ class CheckpointManager:
                         verbose: bool = False, mismatch_allowed: bool = True,
                         callback: Callable[[Any, str], Any] | None = None, dtype: Any = None,
                         gcs_client: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The tree as nested dicts, and the metadata. Arrays are JAX's where JAX is imported.
+        """Loads a tree as nested dicts, and the metadata. Returns arrays of JAX if it is imported.
 
         Args:
-            path: a file, an index, or what the names of both begin with.
-            shard_fns: what is made of each array, by key.
+            path: a file, an index, or the common beginning of their names.
+            shard_fns: functions applied to arrays, by key.
             mismatch_allowed: arrays may have no function in `shard_fns`.
-            callback: gets each array and its key; what it returns is put into the tree.
-            dtype: floats are cast to it, last of all.
-            gcs_client: taken for the sake of old programs; `gs://` is refused.
+            callback: called with each array and its key; its result replaces the array in the tree.
+            dtype: cast floats to this type, after everything else.
+            gcs_client: ignored, for compatibility; `gs://` is refused.
         """
         target = local_path(path)
         index = index_filename(derive_base_prefix_from_path(target))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checkpoints of a training run: when to save, which to keep, where to go on."""
+"""The checkpoints of a training run: when to save, which to keep, where to resume."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ StepCallback = Callable[[str, Any, dict[str, Any]], object]
 @checked_init
 @dataclass(frozen=True)
 class CheckpointInterval:
-    """Permanent saves at every step that `every` divides, up to the step `until`, which is
-    included; None: for ever."""
+    """Permanent saves at every step divisible by `every`, up to and including the step `until`;
+    None: without end."""
 
     every: int
     until: int | None = None
@@ -62,17 +62,17 @@ class CheckpointInterval:
 @checked_init
 @dataclass(frozen=True)
 class RetentionRules:
-    """Which permanent checkpoints stay after a save: those that any rule wants, the latest, and
-    those that somebody pinned; without a rule, all.
+    """Which permanent checkpoints are kept after a save: those that any rule matches, the latest,
+    and pinned ones; without a rule, all.
 
     Args:
-        keep_last_n: the newest.
-        keep_every_n: whose step it divides.
-        best_k: the best by the number `metric` among the `metrics` of their saves.
-        mode: "min": the smallest are the best; "max": the largest.
-        max_bytes: of all checkpoints together; more go, oldest first.
-        min_free_bytes: on the disk.
-        keep_temporary: temporary checkpoints are as others.
+        keep_last_n: this many of the newest.
+        keep_every_n: steps divisible by this number.
+        best_k: this many of the best by the number `metric` in the `metrics` of their saves.
+        mode: which values are better: "min" or "max".
+        max_bytes: limit on the total size; the oldest are removed first.
+        min_free_bytes: of disk space that must be free; the oldest are removed first.
+        keep_temporary: treat temporary checkpoints like permanent ones.
     """
 
     keep_last_n: int | None = None
@@ -90,7 +90,7 @@ class RetentionRules:
 
 
 class Checkpointer:
-    """Is asked at every step and saves when it is time, in the background.
+    """Called at every step; saves in the background when the policies say so.
 
         >>> import numpy as np, tempfile
         >>> base = tempfile.mkdtemp()
@@ -174,7 +174,7 @@ class Checkpointer:
 
     @property
     def should_stop(self) -> bool:
-        """A signal of `stop_on` came, and on_step() has saved: leave the loop."""
+        """True after a signal of `stop_on`, once on_step() has saved: leave the loop."""
         return self._run.should_stop()
 
     # What programs use although it is nobody's business.
@@ -199,8 +199,8 @@ class Checkpointer:
         return self._clock.ask
 
     def _queue_checkpoint_removal(self, checkpoint_dir: Any) -> None:
-        """Nobody finds the checkpoint any more when this returns; its bytes go in the background.
-        What cannot be removed stays, and the log says why."""
+        """When this returns, the checkpoint is invisible; its bytes are deleted in the background.
+        If it cannot be removed it stays, and the log says why."""
         try:
             self._run.remove(local_path(checkpoint_dir))
         except Error as error:
@@ -212,21 +212,22 @@ class Checkpointer:
                 extras: Mapping[str, Any] | None = None,
                 metrics: Mapping[str, float] | None = None,
                 progress: Progress = None) -> _core.SaveHandle | None:
-        """Saves if it is time, and returns the save; None: it was not.
+        """Saves if the policies say so, and returns the save; otherwise None.
 
-        Step 0 saves nothing and starts the clock again, and what was saved last is not saved again,
-        unless forced. The error of an earlier save is raised here if nobody has heard of it yet.
+        Unless forced, step 0 saves nothing and restarts the clock, and the last saved step is not
+        saved again. Raises the error of an earlier save if it was not raised before.
 
         Args:
-            mesh: is handed to the callbacks; None if there is no mesh.
-            pytree: see cairn.save_async(). Looked at only if it is time. None: the callbacks save.
+            mesh: passed to the callbacks; None if there is no mesh.
+            pytree: see cairn.save_async(). Used only for a save. None: the callbacks save.
             force: save, permanently.
-            true_callbacks: get the name of the checkpoint in the run directory, the mesh, and what
-                its mark says. With a tree: once it is committed, in another thread. Without: before
-                on_step() returns; what they save into that directory is durable then.
+            true_callbacks: called with the name of the checkpoint in the run directory, the mesh,
+                and the content of its mark. With a tree: once it is committed, in another thread.
+                Without: before on_step() returns; what they save into that directory is durable by
+                then.
             extras: anything that JSON can hold; stored with the checkpoint and in its mark.
-            metrics: numbers, by which RetentionRules.best_k chooses.
-            progress: True draws a bar; a function gets the bytes done and in all.
+            metrics: numbers for RetentionRules.best_k.
+            progress: True draws a bar; a function gets the bytes done and the total.
         """
         if pytree is None and not true_callbacks:
             _check_mesh(mesh)
@@ -264,16 +265,16 @@ class Checkpointer:
                         extras: Mapping[str, Any] | None = None,
                         metrics: Mapping[str, float] | None = None,
                         progress: Progress = None) -> _core.SaveHandle:
-        """Begins to save into `destination` of the run directory, whatever the policies say.
+        """Starts to save into `destination` of the run directory, whatever the policies.
 
         Args:
             commit_callback: called once the checkpoint is durable and visible, in another thread.
-            is_temporary: the next save replaces it.
-            shardings, partition_rules: must fit the tree; how load_checkpoint() places arrays that
-                lie on no mesh now, if it is not told.
-            prefix: the name of the tree among others; needed if `structured`.
-            structured: the containers are to be loaded again, by the reference system too.
-            dtype: floats are cast to it.
+            is_temporary: removed after the next save.
+            shardings, partition_rules: must fit the tree; the default of load_checkpoint() for
+                arrays that are not on a mesh now.
+            prefix: the name of the tree; needed if `structured`.
+            structured: also store the containers for the reference system.
+            dtype: cast floats to this type.
             extras, metrics, progress: as on_step().
         """
         about = dict(extras or {})
@@ -291,12 +292,13 @@ class Checkpointer:
                     extras: Mapping[str, Any] | None = None, temporary: bool = False,
                     write_index: bool = True, metrics: Mapping[str, float] | None = None,
                     progress: Progress = None) -> str:
-        """Begins to save a tree with its containers, and returns the path.
+        """Starts to save a tree with its containers, and returns the path.
 
         Args:
-            step: into `destination` of the run directory, `run-<step>` if None. None: into the path
-                `destination`, or the run directory itself, which is no checkpoint of the run then.
-            temporary: the next save replaces it.
+            step: save into `destination` of the run directory, by default `run-<step>`. None: save
+                to the path `destination`, or into the run directory itself; this is not a
+                checkpoint of the run.
+            temporary: removed after the next save.
             Others: as save_checkpoint().
         """
         about = dict(extras or {})
@@ -319,20 +321,19 @@ class Checkpointer:
                         template: Any = None, strict_shapes: bool = True, fallback: bool = False,
                         allow_pickle: bool = False,
                         progress: Progress = None) -> tuple[Any, MetadataDict]:
-        """The tree of the latest checkpoint that is whole, and what is stored about it.
+        """Loads the tree of the latest good checkpoint, and its metadata.
 
         Args:
-            mesh: arrays go there: by `shardings`, else by `partition_rules`, else as the template's
-                lie there, else as they were saved where the mesh has those axes. Scalars, and
-                arrays that lay on one device or on no mesh, go onto every device. So does the rest,
-                unless the mesh has several axes: then that is refused, except with `structured` or
-                a template.
+            mesh: where arrays are placed: by `shardings`, else by `partition_rules`, else as in the
+                template if it is on the mesh, else by their saved specs if the mesh has these axes.
+                Scalars, and arrays that were on one device or on no mesh, are replicated on all
+                devices. So are all others, unless the mesh has several axes: then they are an
+                error, except with `structured` or a template.
             path: where to look; None: the run directory.
             discover_latest: False: the path itself is the checkpoint.
-            structured: the tree as it was saved; needs a prefix, which rules and shardings see in
-                front of keys. Otherwise nested dicts.
-            fallback: if the latest turns out to be damaged, take the next older one; the log says
-                so.
+            structured: return the saved containers; needs a prefix, which rules and shardings see
+                in front of keys. Otherwise nested dicts.
+            fallback: if the latest is found damaged, load the next older one; the log says so.
             Others: as load() and load_pytree() of AsyncCheckpointManager.
 
         Raises:
@@ -354,7 +355,7 @@ class Checkpointer:
                                strict_shapes: bool = True, fallback: bool = False,
                                allow_pickle: bool = False,
                                progress: Progress = None) -> tuple[Any, MetadataDict] | None:
-        """load_checkpoint() for a program that may be at its first start: None if the run has no
+        """load_checkpoint() for a program that may start for the first time: None if the run has no
         checkpoint yet. Damaged ones are an error."""
         return self._load(
             mesh, path, required=False, discover_latest=discover_latest, shardings=shardings,
@@ -395,13 +396,14 @@ class Checkpointer:
                     chunk_size: int | None = None, shardings: Any = None, fallback: bool = False,
                     allow_pickle: bool = False,
                     progress: Progress = None) -> tuple[Any, MetadataDict]:
-        """What save_pytree() saved in the latest checkpoint, its extras and what its mark says.
+        """Loads a tree that save_pytree() saved, from the latest checkpoint, with its extras and
+        the content of its mark.
 
         Args:
-            discover_raise: False: if there is no checkpoint, a tree in the run directory itself is
-                taken, or else the answer is (None, {}).
-            load_treedef: the tree with its containers, and keys with the prefix in front for rules,
-                shardings and callback. Otherwise nested dicts, and keys without it.
+            discover_raise: False: if there is no checkpoint, load a tree in the run directory
+                itself, or else return (None, {}).
+            load_treedef: return the saved containers; rules, shardings and callback see keys with
+                the prefix in front. Otherwise nested dicts, and keys without it.
             Others: as load_checkpoint(), and load_pytree() of AsyncCheckpointManager.
         """
         target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,
@@ -426,8 +428,8 @@ class Checkpointer:
             _joined(described(report, json.loads(metadata)), about)
 
     def wait_until_finished(self) -> None:
-        """Until all saves are durable and visible, callbacks have returned, and what was to be
-        removed is. Raises the error of a save that nobody has heard of yet."""
+        """Waits until all saves are durable and visible, callbacks have returned, and removals are
+        done. Raises the error of a save if it was not raised before."""
         self._run.wait_until_finished()
         self._manager.wait_until_finished()
 
@@ -469,9 +471,9 @@ class Checkpointer:
 
 
 def find_latest_checkpoint(base_path: Any) -> str | None:
-    """The path of the newest checkpoint that is whole, by step and then by time: the directory
-    itself, or one in it, with `metadata.json`. None if there is none, or no such directory. Those
-    that are passed over are said through the log."""
+    """The path of the latest good checkpoint, by step and then by time: the directory itself, or
+    one in it, with `metadata.json`. None if there is none, or no such directory. The log lists
+    skipped ones."""
     text = path_text(base_path)
     found = _core.find_latest_checkpoint(local_path(base_path))
     scheme = scheme_of(text)
@@ -479,12 +481,12 @@ def find_latest_checkpoint(base_path: Any) -> str | None:
 
 
 def _read_checkpoint_metadata(checkpoint_path: Any, fs: Any = None) -> MetadataDict:
-    """What `metadata.json` says. `fs` is taken for the sake of old programs."""
+    """The content of `metadata.json`. `fs` is ignored, for compatibility."""
     return read_object(os.path.join(settled(checkpoint_path), "metadata.json"))
 
 
 def _write_checkpoint_metadata(checkpoint_path: Any, step: int, is_temporary: bool) -> None:
-    """Writes `metadata.json`, by which a checkpoint of a run is found; the first process does."""
+    """Writes `metadata.json`, which identifies a checkpoint of a run, on the first process."""
     if should_write_shared_checkpoint_files(checkpoint_path):
         mark = {"step": int(step), "timestamp": dt.datetime.now().isoformat(),
                 "is_temporary": bool(is_temporary)}

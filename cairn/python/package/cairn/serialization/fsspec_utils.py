@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and directories by path or URL.
 
-Paths and `file://` are there; another scheme is refused by name. What asks about a path where a
-save is on its way waits for the save.
+Supports paths and `file://`; other schemes are refused by name. Calls about a path with a save in
+flight wait for the save.
 """
 
 from __future__ import annotations
@@ -27,24 +27,25 @@ __all__ = ["async_remove", "exists", "expand_glob", "is_remote_path", "join_path
 
 
 def exists(url: Any, **kwargs: Any) -> bool:
-    """Is there anything? A dangling link does not count."""
+    """Does the path exist? A dangling link does not."""
     return os.path.exists(settled(url))
 
 
 def mkdirs(path: Any) -> None:
-    """Makes a directory and those above it; one that is there is fine."""
+    """Makes a directory and its parents; it may exist."""
     os.makedirs(local_path(path), exist_ok=True)
 
 
 def should_write_shared_checkpoint_files(path: Any) -> bool:
-    """Is this the process that writes the files that all share? The first one, on every storage."""
+    """Does this process write the files that all share? True on the first process, on every
+    storage."""
     jax = sys.modules.get("jax")
     return jax is None or bool(jax.process_index() == 0)
 
 
 def expand_glob(url: Any) -> Iterator[str]:
-    """Braces ("{a,b}", "{1..3}") and then wildcards. What has no wildcard comes as it is, whether
-    it is there or not; what a wildcard finds comes as a URL, sorted.
+    """Expands braces ("{a,b}", "{1..3}") and then wildcards. Paths without wildcards are returned
+    unchanged, even if they do not exist; matches of wildcards are URLs, sorted.
 
         >>> list(expand_glob("run-{1..3}/{model,tx}"))[1:4]
         ['run-1/tx', 'run-2/model', 'run-2/tx']

@@ -107,17 +107,17 @@ def tree_serialize_leaves(checkpoint_dir: Any, pytree: Any, manager: Any = None,
                           prefix: str | None = None,
                           commit_callback: Callable[[], object] | None = None,
                           write_index: bool = True) -> None:
-    """Saves a tree into a directory, which keeps what else is in it: other prefixes, other files.
+    """Saves a tree into a directory, which keeps other prefixes and files.
 
-    The array at `a.b` lies in `<checkpoint_dir>/<prefix>/a/b`. Leaves that are no arrays are kept
-    too. What is in the arrays at the call is what is saved.
+    The directory of the array at `a.b` is `<checkpoint_dir>/<prefix>/a/b`. Leaves that are not
+    arrays are saved too. Saves the content of the arrays at the time of the call.
 
     Args:
         manager: JAX's GlobalAsyncCheckpointManager, or a SaveTracker: the call returns as soon as
             the arrays may be changed, and `wait_until_finished` and `check_for_errors` of the
             manager cover the save. None: the call returns when all is durable.
         commit_callback: called once, when the checkpoint is durable and visible.
-        write_index: `tensorstore_index.json`, by which other programs find the arrays.
+        write_index: write `tensorstore_index.json`, with which other programs find the arrays.
     """
     def begin(committed: Callable[[], object] | None = None) -> _core.SaveHandle:
         return _core.begin_save([(prefix or "", pytree)], local_path(checkpoint_dir),
@@ -158,17 +158,17 @@ def tree_deserialize_leaves(checkpoint_dir: Any, mesh: Any, manager: Any = None,
     """Loads a tree as nested dicts with texts as keys.
 
     Args:
-        mesh: arrays go there: by `shardings`, else by `partition_rules`, else onto every device,
-            which is refused on a mesh of several axes, with every such leaf. None: arrays of NumPy,
-            unless `shardings` say otherwise.
-        manager: taken for the sake of old programs. Saves of ours are waited for in any case.
-        prefix: which tree; needed where there are several.
+        mesh: where arrays are placed: by `shardings`, else by `partition_rules`, else replicated,
+            which is an error on a mesh of several axes that lists every such leaf. None: arrays of
+            NumPy, unless `shardings` say otherwise.
+        manager: ignored, for compatibility. The call always waits for saves of ours in flight.
+        prefix: which tree; needed if there are several.
         partition_rules: pairs of a regular expression, searched in the key path with slashes, and a
-            PartitionSpec. The first that is found counts.
+            PartitionSpec. The first match counts.
         shardings: shardings, specs, or functions of an array, in a tree or by dotted key.
-        callback: gets each array and its key, without the prefix, in the order of leaves; what it
-            returns is put into the tree.
-        chunk_size: so many arrays are read at a time; the next when these have been handed on.
+        callback: called with each array and its key, without the prefix, in the order of leaves;
+            its result replaces the array in the tree.
+        chunk_size: batch size, in arrays; the next batch is read after the callbacks of this one.
     """
     opened = _core.Opened(local_path(checkpoint_dir))
     target = Target(mesh=mesh, shardings=shardings, rules=partition_rules, callback=callback,

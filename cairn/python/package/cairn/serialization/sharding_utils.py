@@ -23,8 +23,9 @@ MIN_SHARDING_SIZE = 16384
 
 def match_partition_rules(rules: Sequence[tuple[str, Any]], tree: Any, min_size: int | None = 0,
                           strict: bool = True) -> Any:
-    """The tree with the PartitionSpec of each leaf: that of the first rule whose regular expression
-    is found in its key path, joined with slashes. ValueError with the leaf that no rule fits.
+    """The tree with the PartitionSpec of each leaf: that of the first rule with a regular
+    expression found in its key path, joined by slashes. ValueError with the leaf that no rule
+    matches.
 
     Args:
         min_size: smaller leaves get the empty spec.
@@ -50,8 +51,8 @@ def match_partition_rules(rules: Sequence[tuple[str, Any]], tree: Any, min_size:
 
 
 def make_shard_and_gather_fns(partition_specs: Any, mesh: Any = None) -> tuple[Any, Any]:
-    """Two trees of functions: what spreads an array over the mesh (or the one around the call) by
-    its spec, and what brings it whole to the host."""
+    """Two trees of functions: one shards an array over the mesh (or the one around the call) by its
+    spec, the other gathers it on the host."""
     import jax
     where = mesh_around() if mesh is None else mesh
     if where is None:
@@ -89,11 +90,11 @@ def everywhere(mesh: Any) -> Any:
 def create_sharding_tree_from_index(checkpoint_dir: Any, mesh: Any = None,
                                     prefix: str | None = None,
                                     default_sharding: Any = None) -> dict[str, Any]:
-    """Nested dicts with a sharding for each array of a checkpoint; {} and a warning where there is
-    no index.
+    """Nested dicts with a sharding for each array of a checkpoint; {} and a warning if there is no
+    index.
 
     Args:
-        prefix: which tree; the first where there are several.
+        prefix: which tree; by default the first.
         default_sharding: for every array: a sharding, a PartitionSpec for the mesh, or a function
             of a dict with `path`, `shape` and `dtype`. None: every device of the mesh, or None
             without one.
@@ -128,9 +129,9 @@ def _default(default: Any, mesh: Any, info: dict[str, Any]) -> Any:
 
 
 def apply_sharding_tree(arrays: Any, sharding_tree: Any, mesh: Any = None) -> Any:
-    """The arrays where the tree of shardings wants them. None in that tree stands for every device
-    of the mesh, or for the first device without one; functions are called with the array. Trees
-    that differ: the arrays as they are, with a warning."""
+    """Places the arrays by a tree of shardings. None in that tree means every device of the mesh,
+    or the first device without one; functions are called with the array. If the trees differ,
+    returns the arrays unchanged, with a warning."""
     import jax
     if sharding_tree is None:
         return arrays
@@ -159,15 +160,15 @@ def apply_sharding_tree(arrays: Any, sharding_tree: Any, mesh: Any = None) -> An
 
 
 def validate_sharding_tree(sharding_tree: Any, expected_structure: Any) -> bool:
-    """Have both trees one structure?"""
+    """Do both trees have the same structure?"""
     import jax
     first: Any = jax.tree.structure(sharding_tree)
     return bool(first == jax.tree.structure(expected_structure))
 
 
 def make_itsharded(xs: Any, mesh: Any) -> Any:
-    """The tree with every array of JAX that this process holds whole on every device of the mesh;
-    other leaves as they are."""
+    """Replicates every array of JAX that this process holds whole on all devices of the mesh; other
+    leaves stay unchanged."""
     import jax
 
     def move(leaf: Any) -> Any:

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def derive_base_prefix_from_path(path_str: str) -> str:
-    """What the names of a checkpoint's files have in common.
+    """The common beginning of the names of a checkpoint's files.
 
         >>> derive_base_prefix_from_path("/x/model-00001-of-00004.safetensors")
         '/x/model'
@@ -109,8 +109,8 @@ def _device_limit() -> int | None:
 
 def group_keys_by_shard_size(flat_state: Mapping[str, Any],
                              max_shard_size_bytes: int) -> list[list[str]]:
-    """Keys of parts of at most so many bytes, greedily and in order; what is larger by itself gets
-    a part of its own.
+    """Groups keys into parts of at most so many bytes, greedily and in order; larger arrays get a
+    part of their own.
 
         >>> group_keys_by_shard_size({"a": np.ones(2), "b": np.ones(1), "c": np.ones(4)}, 24)
         [['a', 'b'], ['c']]
@@ -120,7 +120,7 @@ def group_keys_by_shard_size(flat_state: Mapping[str, Any],
 
 
 def optimize_shard_layout(state: Mapping[str, Any], max_shard_size_bytes: int) -> list[list[str]]:
-    """The same with leaves of one parent together where they fit. No part is empty."""
+    """The same, but keeps leaves of one parent together if they fit. No part is empty."""
     return _named(state, _core.optimize_shard_layout(_sizes(state), max_shard_size_bytes))
 
 
@@ -134,7 +134,7 @@ def _named(state: Mapping[str, Any], groups: list[list[int]]) -> list[list[str]]
 
 
 def chunk_tensor_by_memory(tensor: Any, memory_limit: int) -> list[Any]:
-    """Pieces along the first dimension, as many as the limit asks for, the last one with the
+    """Splits along the first dimension into as many pieces as the limit requires, the last with the
     remainder; the tensor itself if it fits, or has too few rows.
 
         >>> [len(piece) for piece in chunk_tensor_by_memory(np.zeros(10), 24)]
@@ -190,8 +190,8 @@ def flatten_for_broadcast(state: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def broadcast_tensor(tensor: Any, memory_limit_bytes: int, target_sharding: Any = None) -> Any:
-    """The first process's array in every process, sent in pieces of at most so many bytes where it
-    has enough rows. All processes call it, with arrays of one shape and type."""
+    """Broadcasts the array of the first process, in pieces of at most so many bytes if it has
+    enough rows. All processes call it, with arrays of one shape and type."""
     import jax
     from jax.experimental import multihost_utils
     is_first = jax.process_index() == 0
