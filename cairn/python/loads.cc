@@ -14,6 +14,7 @@
 #include "cairn/python/arrays.h"
 #include "cairn/python/bindings.h"
 #include "cairn/python/failure.h"
+#include "cairn/python/options.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/shardings.h"
 #include "cairn/python/trees.h"
@@ -24,11 +25,7 @@ namespace cairn::python {
 
 namespace {
 
-std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) {
-  std::vector<KeyPath> paths;
-  for (const Parts& parts : keys) paths.emplace_back(parts);
-  return paths;
-}
+std::vector<KeyPath> paths_of(const std::vector<Parts>& keys) { return {keys.begin(), keys.end()}; }
 
 ShardingTree tree_of(const std::vector<std::pair<Parts, Sharding>>& shardings) {
   ShardingTree tree;
@@ -101,6 +98,47 @@ Replicate replicate_of(const std::string& name) {
   if (name == "all") return Replicate::kAll;
   return name == "unsharded" ? Replicate::kUnsharded : Replicate::kOnOneAxis;
 }
+
+template <auto kMember>
+void take_option(const nb::object& given, LoadCall& call) {
+  take<kMember>(given, call.options);
+}
+
+constexpr Option<LoadCall> kLoadOptions[] = {
+    {"prefix", take_option<&LoadOptions::prefix>},
+    {"keys", [](auto& given,
+                auto& call) { call.options.keys = paths_of(nb::cast<std::vector<Parts>>(given)); }},
+    {"dtype", [](auto& given, auto& call) { call.options.dtype = parse_dtype_argument(given); }},
+    {"like", take<&LoadCall::like>},
+    {"strict_shapes", take_option<&LoadOptions::strict_shapes>},
+    {"like_dtypes", take_option<&LoadOptions::like_dtypes>},
+    {"validate", take_option<&LoadOptions::validate>},
+    {"onto", take<&LoadCall::onto>},
+    {"choose", take<&LoadCall::choose>},
+    {"shardings",
+     [](auto& given, auto& call) {
+       call.shardings = tree_of(nb::cast<std::vector<std::pair<Parts, Sharding>>>(given));
+     }},
+    {"as_saved", take_option<&LoadOptions::as_saved>},
+    {"replicate",
+     [](auto& given, auto& call) {
+       call.options.replicate = replicate_of(nb::cast<std::string>(given));
+     }},
+    {"mesh_for_safetensors", take_option<&LoadOptions::mesh_for_safetensors>},
+    {"mismatch_allowed", take_option<&LoadOptions::mismatch_allowed>},
+    {"keys_with_prefix", take_option<&LoadOptions::keys_with_prefix>},
+    {"place", take<&LoadCall::place>},
+    {"chunk_size", take_option<&LoadOptions::chunk_size>},
+    {"use_async", take_option<&LoadOptions::use_async>},
+    {"timeout",
+     [](auto& given, auto& call) { call.options.timeout = span_of(nb::cast<double>(given)); }},
+    {"progress", [](auto& given, auto& call) { call.options.progress = progress_of(given); }},
+    {"fill", take_option<&LoadOptions::fill>},
+    {"keep_values", take_option<&LoadOptions::keep_values>},
+    {"to_unpickle", take<&LoadCall::to_unpickle>},
+    {"description", take_option<&LoadOptions::description>},
+    {"nested", take<&LoadCall::nested>},
+};
 
 /// A call in C++'s words. Movable: what the options point to stands beside them.
 struct Request {
@@ -205,48 +243,12 @@ void bind_loads(nb::module_& module) {
   nb::class_<LoadCall>(module, "LoadRequest")
       .def(
           "__init__",
-          [](LoadCall* self, Prefix prefix, const std::vector<Parts>& keys, const nb::object& dtype,
-             nb::object like, bool strict_shapes, bool like_dtypes, bool validate, nb::object onto,
-             nb::object choose, const std::vector<std::pair<Parts, Sharding>>& shardings,
-             bool as_saved, const std::string& replicate, bool mesh_for_safetensors,
-             bool mismatch_allowed, bool keys_with_prefix, nb::object place, bool is_nested,
-             std::size_t chunk_size, bool use_async, std::optional<double> timeout,
-             const nb::object& progress, bool fill, bool keep_values, bool to_unpickle,
-             bool description) {
-            LoadOptions options{.prefix = std::move(prefix),
-                                .keys = paths_of(keys),
-                                .dtype = parse_dtype_argument(dtype),
-                                .as_saved = as_saved,
-                                .replicate = replicate_of(replicate),
-                                .mesh_for_safetensors = mesh_for_safetensors,
-                                .mismatch_allowed = mismatch_allowed,
-                                .keys_with_prefix = keys_with_prefix,
-                                .keep_values = keep_values,
-                                .strict_shapes = strict_shapes,
-                                .like_dtypes = like_dtypes,
-                                .fill = fill,
-                                .chunk_size = chunk_size,
-                                .use_async = use_async,
-                                .validate = validate,
-                                .description = description,
-                                .progress = progress_of(progress)};
-            if (timeout) options.timeout = span_of(*timeout);
-            new (self)
-                LoadCall{std::move(options), std::move(like),  std::move(onto), std::move(choose),
-                         tree_of(shardings), std::move(place), is_nested,       to_unpickle};
+          [](LoadCall* self, const nb::kwargs& given) {
+            LoadCall call;
+            read_options(kLoadOptions, "loads", given, call);
+            new (self) LoadCall(std::move(call));
           },
-          nb::kw_only(), nb::arg("prefix") = nb::none(), nb::arg("keys") = std::vector<Parts>(),
-          nb::arg("dtype") = nb::none(), nb::arg("like") = nb::none(),
-          nb::arg("strict_shapes") = true, nb::arg("like_dtypes") = false,
-          nb::arg("validate") = false, nb::arg("onto") = nb::none(), nb::arg("choose") = nb::none(),
-          nb::arg("shardings") = std::vector<std::pair<Parts, Sharding>>(),
-          nb::arg("as_saved") = true, nb::arg("replicate") = "one-axis",
-          nb::arg("mesh_for_safetensors") = true, nb::arg("mismatch_allowed") = true,
-          nb::arg("keys_with_prefix") = false, nb::arg("place") = nb::none(),
-          nb::arg("nested") = false, nb::arg("chunk_size") = 0, nb::arg("use_async") = true,
-          nb::arg("timeout") = nb::none(), nb::arg("progress") = nb::none(),
-          nb::arg("fill") = false, nb::arg("keep_values") = false, nb::arg("to_unpickle") = false,
-          nb::arg("description") = false);
+          nb::arg("options"));
   module.def(
       "load",
       [](std::string path, const LoadCall& call) {

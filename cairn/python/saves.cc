@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cairn/python/saves.h"
 
-#include <algorithm>
-#include <iterator>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
 #include <nanobind/stl/optional.h>
@@ -14,6 +11,7 @@
 
 #include "cairn/python/arrays.h"
 #include "cairn/python/bindings.h"
+#include "cairn/python/options.h"
 #include "cairn/python/runtime.h"
 #include "cairn/python/trees.h"
 #include "cairn/run/mark.h"
@@ -51,32 +49,21 @@ std::function<Result<void>(const SaveReport&)> after_commit(const nb::object& fu
   return [kept = keep(function)](const SaveReport&) { return call_back(kept); };
 }
 
-/// One option by its Python name, and how it is read.
-struct Option {
-  const char* name;
-  void (*read)(const nb::object& given, SaveOptions& options);
-};
-
-constexpr Option kOptions[] = {
-    {"layout", [](auto& given, auto& options) { options.layout = nb::cast<std::string>(given); }},
-    {"compress",
-     [](auto& given, auto& options) { options.enable_compression = nb::cast<bool>(given); }},
+constexpr Option<SaveOptions> kSaveOptions[] = {
+    {"layout", take<&SaveOptions::layout>},
+    {"compress", take<&SaveOptions::enable_compression>},
     {"dtype",
      [](auto& given, auto& options) { options.float_dtype = parse_dtype_argument(given); }},
-    {"validate",
-     [](auto& given, auto& options) { options.enable_validation = nb::cast<bool>(given); }},
-    {"chunk_bytes",
-     [](auto& given, auto& options) { options.chunk_bytes = nb::cast<std::uint64_t>(given); }},
-    {"shard_size",
-     [](auto& given, auto& options) { options.shard_size = nb::cast<std::uint64_t>(given); }},
-    {"step", [](auto& given, auto& options) { options.step = nb::cast<std::int64_t>(given); }},
+    {"validate", take<&SaveOptions::enable_validation>},
+    {"chunk_bytes", take<&SaveOptions::chunk_bytes>},
+    {"shard_size", take<&SaveOptions::shard_size>},
+    {"step", take<&SaveOptions::step>},
     {"metadata",
      [](auto& given, auto& options) { options.metadata = json_of(nb::cast<std::string>(given)); }},
     {"extras",
      [](auto& given, auto& options) { options.extras = json_of(nb::cast<std::string>(given)); }},
-    {"overwrite", [](auto& given, auto& options) { options.overwrite = nb::cast<bool>(given); }},
-    {"write_index",
-     [](auto& given, auto& options) { options.write_index = nb::cast<bool>(given); }},
+    {"overwrite", take<&SaveOptions::overwrite>},
+    {"write_index", take<&SaveOptions::write_index>},
     {"mesh",
      [](auto& given, auto& options) {
        options.mesh = axes_of(nb::cast<std::vector<std::pair<std::string, Index>>>(given));
@@ -147,17 +134,7 @@ CommitGuard unless_interrupted(std::shared_ptr<std::atomic<bool>> interrupted) {
 
 SaveOptions save_options_of(const nb::kwargs& given) {
   SaveOptions options;
-  for (const auto& [key, value] : given) {
-    const auto name = nb::cast<std::string>(key);
-    const auto option = std::ranges::find(kOptions, name, &Option::name);
-    if (option == std::end(kOptions)) nb::raise_type_error("saves have no %s", name.c_str());
-    if (value.is_none()) continue;
-    try {
-      option->read(nb::borrow(value), options);
-    } catch (const std::bad_cast&) {
-      nb::raise_type_error("%s is of the wrong kind", name.c_str());
-    }
-  }
+  read_options(kSaveOptions, "saves", given, options);
   return options;
 }
 
