@@ -9,7 +9,6 @@
 
 #include "cairn/array/cast.h"
 #include "cairn/layout/open_checkpoint.h"
-#include "cairn/load/process_array.h"
 #include "cairn/save/save.h"
 #include "cairn/sharding/named_sharding.h"
 #include "cairn/testing/must.h"
@@ -203,38 +202,6 @@ TEST_F(Loading, ChecksTheDigestWhenAsked) {
   const auto loaded = load(*checkpoint, {.validate = true}, runtime_);
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().reason(), "load/sha256");
-}
-
-TEST_F(Loading, OneArrayGoesThroughItsFunctionTheCallbackAndTheCast) {
-  const auto checkpoint = *open_checkpoint(dir_ / "c", runtime_);
-  const OpenedPrefix& prefix = checkpoint.prefixes[0];
-  const KeyPath key({"b", "0"});
-  const LeafFunctions functions{{"b.0", [](const Leaf& read) -> Result<Leaf> {
-                                   const Array& array = std::get<ShardedArray>(read).array();
-                                   return Leaf(ShardedArray(array.slice({{1}, {3}})));
-                                 }}};
-  std::string seen;
-  ProcessOptions options{.shard_fns = &functions, .dtype = DType::kFloat64};
-  options.callback = [&](const KeyPath& path, const ShardedArray& array) -> Result<Leaf> {
-    seen = path.text() + to_string(array.shape()) + std::string(dtype_name(array.dtype()));
-    return Leaf(array);
-  };
-  const auto done = read_process_array(prefix, key, options, runtime_);
-  ASSERT_TRUE(done) << done.error().to_string();
-  EXPECT_EQ(done->key, "b.0");
-  EXPECT_EQ(done->mismatches, 0u);
-  EXPECT_EQ(seen, "b.0(2,)float32");
-  const Array& made = std::get<ShardedArray>(done->leaf).array();
-  ASSERT_EQ(made.dtype(), DType::kFloat64);
-  EXPECT_EQ(element_as_double(made.dtype(), made.data()), 6);
-
-  const KeyPath other({"a"});
-  EXPECT_EQ(read_process_array(prefix, other, options, runtime_).error().reason(),
-            std::string_view("tree/missing-function"));
-  options.mismatch = Mismatch::kAllowed;
-  EXPECT_EQ(read_process_array(prefix, other, options, runtime_)->mismatches, 1u);
-  EXPECT_EQ(read_process_array(prefix, KeyPath({"none"}), options, runtime_).error().reason(),
-            std::string_view("load/key-missing"));
 }
 
 TEST_F(Loading, ShardingsMayBeChosenOnceItIsKnownWhatThereIs) {

@@ -52,8 +52,8 @@ Result<void> check_nesting(const std::vector<NamedLeaf>& sorted) {
     }
     if (i + 1 < sorted.size() && is_prefix(sorted[i].path, sorted[i + 1].path)) {
       return Error(Code::kInvalidArgument, "keypath/collision",
-                   fmt::format("a leaf cannot stand at '{}' beside the leaf '{}'",
-                               sorted[i].path.text(), sorted[i + 1].path.text()));
+                   fmt::format("'{}' cannot be a leaf beside the leaf '{}'", sorted[i].path.text(),
+                               sorted[i + 1].path.text()));
     }
   }
   return {};
@@ -120,30 +120,6 @@ Result<Tree> nest(std::vector<NamedLeaf> leaves) {
             [](const NamedLeaf& a, const NamedLeaf& b) { return a.path < b.path; });
   CAIRN_TRY(check_nesting(leaves));
   return nest_below(leaves, 0);
-}
-
-Result<Tree> flatten_for_broadcast(const Tree& tree) {
-  Tree::Children flat;
-  CAIRN_TRY(for_each_leaf(tree, [&flat](const Parts& parts, const Leaf& leaf) -> Result<void> {
-    flat.emplace_back(KeyPath(parts).text(), leaf);
-    return {};
-  }));
-  return Tree::dict(std::move(flat));
-}
-
-Result<Tree> apply_gather_functions(Tree tree, const LeafFunctions& functions, Mismatch mismatch) {
-  CAIRN_TRY(for_each_leaf(tree, [&](const Parts& parts, const Leaf&) -> Result<void> {
-    const std::string name = KeyPath(parts).text();
-    if (mismatch == Mismatch::kAllowed || functions.contains(name)) return {};
-    return Error(Code::kInvalidArgument, "tree/missing-function",
-                 fmt::format("there is no gather function for leaf '{}'", name));
-  }));
-  return map_leaves(std::move(tree), [&](const KeyPath& path, const Leaf& leaf) -> Result<Leaf> {
-    const std::string name = path.text();
-    const auto found = functions.find(name);
-    if (found == functions.end()) return leaf;
-    return found->second(leaf).in([&name] { return "leaf " + name; });
-  });
 }
 
 }  // namespace cairn

@@ -2,9 +2,7 @@
 // The leaves of a tree in the order of JAX, with their key paths, and the inverse.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,18 +36,5 @@ Result<Tree> nest(std::vector<NamedLeaf> leaves);
 /// The same tree with fn(path, leaf) for each leaf, called in order; stops at the first error.
 Result<Tree> map_leaves(Tree tree,
                         const std::function<Result<Leaf>(const KeyPath&, const Leaf&)>& fn);
-
-/// One dict with a text key for each leaf: its key path as text. Empty containers leave nothing.
-Result<Tree> flatten_for_broadcast(const Tree& tree);
-
-/// Functions of leaves, by key path as text.
-using LeafFunctions = std::map<std::string, std::function<Result<Leaf>(const Leaf&)>, std::less<>>;
-/// What to do with a leaf that has no function.
-enum class Mismatch : std::uint8_t { kRefused, kAllowed };
-
-/// The same tree with each leaf given to its function; with kAllowed a leaf without one stays as it
-/// is. `invalid_argument` (tree/missing-function) names the first that has none, before any is
-/// called.
-Result<Tree> apply_gather_functions(Tree tree, const LeafFunctions& functions, Mismatch mismatch);
 
 }  // namespace cairn

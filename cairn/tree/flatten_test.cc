@@ -212,41 +212,5 @@ TEST(Nest, RefusesALeafWhereAnotherHasChildren) {
   EXPECT_EQ(reason({std::vector<std::string>(kMaxTreeDepth + 1, "k")}), "tree/too-deep");
 }
 
-TEST(FlattenForBroadcast, IsOneDictByKeyPath) {
-  const Tree tree = Tree::dict(
-      {{"b", Tree::dict({{"y", leaf(1)}, {"x", leaf(2)}})}, {"a", leaf(3)}, {"e", Tree::dict()}});
-  const Tree flat = Tree::dict({{"b.y", leaf(1)}, {"b.x", leaf(2)}, {"a", leaf(3)}});
-  EXPECT_EQ(testing::difference(*flatten_for_broadcast(tree), flat), "");
-}
-
-TEST(ApplyGatherFunctions, CallsEachByKeyPath) {
-  const Tree tree = Tree::dict({{"a", Tree::list({leaf(1), leaf(2)})}, {"b", leaf(3)}});
-  int calls = 0;
-  const auto nine = [&calls](const Leaf&) -> Result<Leaf> {
-    ++calls;
-    return Leaf(Value(Integer(9)));
-  };
-  const LeafFunctions some = {{"a.1", nine}, {"b", nine}};
-  const auto allowed = apply_gather_functions(tree, some, Mismatch::kAllowed);
-  ASSERT_TRUE(allowed);
-  EXPECT_EQ(testing::difference(
-                *allowed, Tree::dict({{"a", Tree::list({leaf(1), leaf(9)})}, {"b", leaf(9)}})),
-            "");
-  EXPECT_EQ(calls, 2);
-  const auto refused = apply_gather_functions(tree, some, Mismatch::kRefused);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().reason(), "tree/missing-function");
-  EXPECT_THAT(refused.error().to_string(), HasSubstr("'a.0'"));
-  EXPECT_EQ(calls, 2) << "functions run only when all are there";
-}
-
-TEST(ApplyGatherFunctions, NamesTheLeafWhoseFunctionFails) {
-  const auto fail = [](const Leaf&) -> Result<Leaf> { return Error(Code::kInternal, "x/y", "no"); };
-  const auto result =
-      apply_gather_functions(Tree::list({leaf()}), {{"0", fail}}, Mismatch::kRefused);
-  ASSERT_FALSE(result);
-  EXPECT_THAT(result.error().where(), HasSubstr("leaf 0"));
-}
-
 }  // namespace
 }  // namespace cairn
