@@ -94,6 +94,28 @@ TEST_F(RanksFail, AndNameTheLeavesThatDiffer) {
                  "here), model.e (only there)");
 }
 
+TEST_F(RanksFail, TogetherWhenOneHasOtherOptions) {
+  const std::vector<SaveOptions> others{{.layout = std::string(kSafetensorsLayout)},
+                                        {.enable_compression = true},
+                                        {.codec = format::CodecSpec::zstd(3)},
+                                        {.float_dtype = DType::kBfloat16},
+                                        {.enable_validation = true},
+                                        {.chunk_bytes = 1 << 20},
+                                        {.shard_size = 1 << 20},
+                                        {.write_index = false}};
+  for (const SaveOptions& other : others) {
+    expect_failure(testing::by_rank(2,
+                                    [&](coord::Coordinator& coordinator) {
+                                      const int rank = coordinator.rank();
+                                      Runtime runtime({.threads = 1, .coordinator = &coordinator});
+                                      return save_tree(whole_tree(leaves_), path_,
+                                                       rank == 1 ? other : SaveOptions(), runtime,
+                                                       "model");
+                                    }),
+                   "options of the save");
+  }
+}
+
 TEST_F(RanksFail, TogetherWhenOneHasNothingToSave) {
   const Error refusal(Code::kInvalidArgument, "x/y", "there is nothing here");
   for (const int culprit : {0, 3}) {

@@ -17,10 +17,12 @@ std::string digest(std::string_view text) { return sha256_hex(as_bytes(text)); }
 // Names every option, so that a new one does not compile before it is decided here whether ranks
 // may differ in it.
 std::string options_text(const SaveOptions& options) {
-  return fmt::format("{} {} {} {} {} {}", options.layout, options.enable_compression,
-                     options.chunk_bytes, options.shard_size,
-                     options.float_dtype ? dtype_name(*options.float_dtype) : "",
-                     options.codec ? dump_json(options.codec->config(), {}) : "");
+  const auto& [layout, compress, codec, float_dtype, validate, chunk_bytes, shard_size, step,
+               metadata, extras, overwrite, write_index, mesh, wishes, timeout, progress,
+               committed] = options;
+  return fmt::format(
+      "{} {} {} {} {} {} {} {}", layout, compress, codec ? dump_json(codec->config(), {}) : "",
+      float_dtype ? dtype_name(*float_dtype) : "", validate, chunk_bytes, shard_size, write_index);
 }
 
 }  // namespace
