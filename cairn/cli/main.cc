@@ -31,9 +31,8 @@ struct Common {
 using Action = std::function<int(const Terminal&, Runtime&)>;
 
 constexpr const char* kCheckpointHelp =
-    "a checkpoint directory, a run directory (its latest is taken), one array directory, a "
-    ".safetensors file or a "
-    "folder with parts";
+    "a checkpoint directory, a run directory (meaning its latest checkpoint), one array directory, "
+    "a .safetensors file or a folder with parts";
 
 CLI::App* add_verb(CLI::App& app, const char* name, const char* help, Common& common) {
   CLI::App* verb = app.add_subcommand(name, help)->group("Verbs");
@@ -48,7 +47,7 @@ void add_prefix(CLI::App* verb, std::optional<std::string>& prefix) {
 }
 
 template <typename Args>
-void on_chosen(CLI::App* verb, Action& action, std::shared_ptr<Args> args,
+void on_chosen(CLI::App* verb, Action& action, const std::shared_ptr<Args>& args,
                int (*run)(const Args&, const Terminal&, Runtime&)) {
   verb->callback([&action, args, run] {
     action = [args, run](const Terminal& terminal, Runtime& runtime) {
@@ -77,9 +76,9 @@ void add_ls(CLI::App& app, Common& common, Action& action) {
 void add_show(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<ShowArgs>();
   CLI::App* verb =
-      add_verb(app, "show", "the tree of a checkpoint: types, shapes, sizes, chunks", common);
+      add_verb(app, "show", "show the tree of a checkpoint: types, shapes, sizes, chunks", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
-  verb->add_option("--depth", args->depth, "fold what lies deeper")->check(at_least_one());
+  verb->add_option("--depth", args->depth, "show no deeper levels")->check(at_least_one());
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, show_command);
 }
@@ -87,24 +86,25 @@ void add_show(CLI::App& app, Common& common, Action& action) {
 void add_cat(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<CatArgs>();
   CLI::App* verb = add_verb(
-      app, "cat", "values of one leaf, or of a slice of it; only what is needed is read", common);
+      app, "cat", "print values of one leaf or slice; reads only the bytes it needs", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
   verb->add_option("KEY", args->key,
                    "key path, such as params.layers.0.kernel; may begin with its prefix")
       ->required();
-  verb->add_option("--slice", args->slice, "such as 0:4,:,-1");
-  CLI::Option* raw = verb->add_flag("--raw", args->raw, "the exact bytes: C order, little endian");
-  verb->add_flag("--npy", args->npy, "a NumPy .npy file")->excludes(raw);
-  verb->add_flag("--all", args->all, "print every element, however many");
+  verb->add_option("--slice", args->slice, "a part of the array, such as 0:4,:,-1");
+  CLI::Option* raw =
+      verb->add_flag("--raw", args->raw, "write the exact bytes: C order, little endian");
+  verb->add_flag("--npy", args->npy, "write a NumPy .npy file")->excludes(raw);
+  verb->add_flag("--all", args->all, "print all elements; by default long output is cut");
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, cat_command);
 }
 
 void add_stats(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<StatsArgs>();
-  CLI::App* verb =
-      add_verb(app, "stats",
-               "minimum, maximum, mean, deviation, NaN, infinities and zeros of each leaf", common);
+  CLI::App* verb = add_verb(
+      app, "stats",
+      "show minimum, maximum, mean, deviation, NaN, infinities and zeros of each leaf", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
   verb->add_option("KEY", args->key, "only this leaf or subtree");
   add_prefix(verb, args->prefix);
@@ -113,28 +113,28 @@ void add_stats(CLI::App& app, Common& common, Action& action) {
 
 void add_plan(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<PlanArgs>();
-  CLI::App* verb = add_verb(
-      app, "plan", "how a load onto a mesh would go, rank by rank; no array is read", common);
+  CLI::App* verb =
+      add_verb(app, "plan",
+               "show what each rank would read in a load onto a mesh; reads metadata only", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
   verb->add_option("--mesh", args->mesh, "axes and sizes, such as fsdp=4,tp=2")->required();
   verb->add_option("--rules", args->rules,
                    "file of partition rules: [[\"regex\", [\"fsdp\", null, [\"dp\", \"tp\"]]], "
-                   "...]; as saved by default");
-  verb->add_option("--ranks", args->ranks, "processes; one for each device by default")
+                   "...]; by default arrays are placed as saved");
+  verb->add_option("--ranks", args->ranks, "number of processes; by default one for each device")
       ->check(at_least_one());
-  verb->add_option("--leaf", args->leaf,
-                   "the array that is drawn; by default the largest that is split");
-  verb->add_option("--svg", args->svg, "draw it into this file");
+  verb->add_option("--leaf", args->leaf, "array to draw; by default the largest that is split");
+  verb->add_option("--svg", args->svg, "write the drawing to this SVG file");
   verb->add_flag("--check,!--no-check", args->check,
-                 "read whole checksum blocks, as loads do by default");
+                 "read whole checksum blocks, as loads do; on by default");
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, plan_command);
 }
 
 void add_verify(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<VerifyArgs>();
-  CLI::App* verb = add_verb(
-      app, "verify", "read every byte and name what is damaged; exit 1 if anything is", common);
+  CLI::App* verb = add_verb(app, "verify",
+                            "read every byte and list all damage; exit 1 if there is any", common);
   verb->add_option("CKPT", args->path, kCheckpointHelp)->required();
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, verify_command);
@@ -143,9 +143,9 @@ void add_verify(CLI::App& app, Common& common, Action& action) {
 void add_diff(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<DiffArgs>();
   CLI::App* verb = add_verb(
-      app, "diff", "compare two checkpoints, in whatever layouts; exit 1 if they differ", common);
+      app, "diff", "compare two checkpoints of any layouts; exit 1 if they differ", common);
   verb->add_option("FIRST", args->first, kCheckpointHelp)->required();
-  verb->add_option("SECOND", args->second, "the other one")->required();
+  verb->add_option("SECOND", args->second, "the checkpoint to compare with")->required();
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, diff_command);
 }
@@ -153,19 +153,22 @@ void add_diff(CLI::App& app, Common& common, Action& action) {
 void add_convert(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<ConvertArgs>();
   CLI::App* verb =
-      add_verb(app, "convert", "the same trees in another layout, type or split; streamed", common);
+      add_verb(app, "convert", "convert trees to another layout, type or split; streams", common);
   verb->add_option("FROM", args->from, kCheckpointHelp)->required();
   verb->add_option("TO", args->to, "a directory, or one file that ends in .safetensors")
       ->required();
-  verb->add_option("--to-layout", args->layout, "zarr2 or safetensors; the other one by default")
+  verb->add_option("--to-layout", args->layout, "zarr2 or safetensors; by default the other one")
       ->check(CLI::IsMember({"zarr2", "safetensors"}));
   verb->add_option("--dtype", args->dtype,
-                   "cast floats, such as bfloat16; rounded to nearest even");
+                   "cast floats to this type, such as bfloat16; rounds to nearest even");
   verb->add_option("--codec", args->codec, "zarr2: raw, zstd[:level], gzip, zlib, bz2 or blosc");
-  verb->add_option("--shard-size", args->shard_size, "safetensors: largest part, such as 5GiB");
-  verb->add_option("--chunk-size", args->chunk_size, "zarr2: largest chunk, such as 64MiB");
-  verb->add_flag("--sha256", args->sha256, "store a SHA-256 of each array as well");
-  verb->add_flag("--overwrite", args->overwrite, "replace a tree with other leaves that is at TO");
+  verb->add_option("--shard-size", args->shard_size,
+                   "safetensors: maximum size of a part, such as 5GiB");
+  verb->add_option("--chunk-size", args->chunk_size,
+                   "zarr2: maximum size of a chunk, such as 64MiB");
+  verb->add_flag("--sha256", args->sha256, "also store a SHA-256 of each array");
+  verb->add_flag("--overwrite", args->overwrite,
+                 "replace a tree with other leaves, or another file, at TO");
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, convert_command);
 }
@@ -173,20 +176,21 @@ void add_convert(CLI::App& app, Common& common, Action& action) {
 void add_gc(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<GcArgs>();
   CLI::App* verb = add_verb(
-      app, "gc", "remove checkpoints of a run that no rule keeps, and what jobs left", common);
+      app, "gc", "remove checkpoints of a run that no rule keeps, and leftovers of dead jobs",
+      common);
   verb->add_option("RUN", args->path, "a run directory")->required();
-  verb->add_option("--keep-last", args->keep_last, "keep so many of the newest");
-  verb->add_option("--keep-every", args->keep_every, "keep steps that this divides");
-  verb->add_option("--best-k", args->best_k, "keep so many of the best by --metric");
-  verb->add_option("--metric", args->metric, "name under \"metrics\" in metadata.json");
-  verb->add_option("--mode", args->mode, "min or max: which is better")
+  verb->add_option("--keep-last", args->keep_last, "keep this many of the newest");
+  verb->add_option("--keep-every", args->keep_every, "keep steps divisible by this number");
+  verb->add_option("--best-k", args->best_k, "keep this many of the best by --metric");
+  verb->add_option("--metric", args->metric, "name of a number under \"metrics\" in metadata.json");
+  verb->add_option("--mode", args->mode, "which values of the metric are better: min or max")
       ->check(CLI::IsMember({"min", "max"}))
       ->capture_default_str();
   verb->add_option("--max-bytes", args->max_bytes,
-                   "remove more until all together have no more, such as 500GiB");
+                   "remove more until the total size is at most this, such as 500GiB");
   verb->add_option("--min-free", args->min_free,
-                   "remove more until so much of the disk is free, such as 50GiB");
-  verb->add_flag("--dry-run", args->dry_run, "only say what would be kept and removed, and why");
+                   "remove more until this much disk space is free, such as 50GiB");
+  verb->add_flag("--dry-run", args->dry_run, "only show what would be kept and removed, and why");
   on_chosen(verb, action, args, gc_command);
 }
 
@@ -194,22 +198,22 @@ constexpr const char* kOneCheckpointHelp = "one checkpoint directory";
 
 void add_promote(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<PromoteArgs>();
-  CLI::App* verb = add_verb(app, "promote", "make a temporary checkpoint a permanent one", common);
+  CLI::App* verb = add_verb(app, "promote", "make a temporary checkpoint permanent", common);
   verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
   on_chosen(verb, action, args, promote_command);
 }
 
 void add_pin(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<PinArgs>();
-  CLI::App* verb = add_verb(app, "pin", "let nobody remove a checkpoint", common);
+  CLI::App* verb = add_verb(app, "pin", "protect a checkpoint from removal", common);
   verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
-  verb->add_option("--reason", args->reason, "why, for whoever wants to remove it");
+  verb->add_option("--reason", args->reason, "the reason, shown to anybody who tries to remove it");
   on_chosen(verb, action, args, pin_command);
 }
 
 void add_unpin(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<UnpinArgs>();
-  CLI::App* verb = add_verb(app, "unpin", "let a pinned checkpoint go again", common);
+  CLI::App* verb = add_verb(app, "unpin", "end the protection of a pinned checkpoint", common);
   verb->add_option("CKPT", args->path, kOneCheckpointHelp)->required();
   on_chosen(verb, action, args, unpin_command);
 }
@@ -218,12 +222,12 @@ void add_watch(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<WatchArgs>();
   CLI::App* verb =
       add_verb(app, "watch",
-               "saves in flight: what each rank does, how far it is; the latest, disk use", common);
+               "show saves in flight, rank by rank, the latest checkpoint and disk use", common);
   verb->add_option("RUN", args->path, "a run directory")->required();
-  verb->add_option("--interval", args->interval, "seconds between looks")
+  verb->add_option("--interval", args->interval, "seconds between updates")
       ->check(CLI::Range(0.01, 86'400.0))
       ->capture_default_str();
-  verb->add_flag("--once", args->once, "look once and end");
+  verb->add_flag("--once", args->once, "print once and exit");
   on_chosen(verb, action, args, watch_command);
 }
 
@@ -232,10 +236,10 @@ void add_request_save(CLI::App& app, Common& common, Action& action) {
   CLI::App* verb =
       add_verb(app, "request-save", "ask the job of a run to save at its next step", common);
   verb->add_option("RUN", args->path, "a run directory")->required();
-  verb->add_option("--reason", args->reason, "why, for the job's log");
-  CLI::Option* wait =
-      verb->add_flag("--wait", args->wait, "until a newer checkpoint is committed; says which");
-  verb->add_option("--timeout", args->timeout, "longest wait, in seconds")
+  verb->add_option("--reason", args->reason, "the reason, for the log of the job");
+  CLI::Option* wait = verb->add_flag(
+      "--wait", args->wait, "wait until a newer checkpoint is committed, and print its name");
+  verb->add_option("--timeout", args->timeout, "maximum wait in seconds")
       ->check(CLI::Range(0.0, 1e9))
       ->needs(wait)
       ->capture_default_str();
@@ -244,17 +248,17 @@ void add_request_save(CLI::App& app, Common& common, Action& action) {
 
 void add_doctor(CLI::App& app, Common& common, Action& action) {
   auto args = std::make_shared<DoctorArgs>();
-  CLI::App* verb =
-      add_verb(app, "doctor", "what the file system of a directory can do for checkpoints", common);
-  verb->add_option("PATH", args->path, "a directory that can be written to")->capture_default_str();
+  CLI::App* verb = add_verb(
+      app, "doctor", "test what the file system of a directory offers for checkpoints", common);
+  verb->add_option("PATH", args->path, "a writable directory")->capture_default_str();
   on_chosen(verb, action, args, doctor_command);
 }
 
 void add_completion(CLI::App& app, Action& action) {
   auto args = std::make_shared<CompletionArgs>();
-  CLI::App* verb =
-      app.add_subcommand("completion", "print a script that completes cairn's verbs and keys")
-          ->group("Verbs");
+  CLI::App* verb = app.add_subcommand("completion",
+                                      "print a shell script that completes verbs, options and keys")
+                       ->group("Verbs");
   verb->add_option("SHELL", args->shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
@@ -278,8 +282,8 @@ int answer(const CLI::App& app, const CLI::ParseError& error) {
 
 int run(int argc, char** argv) {
   CLI::App app(
-      "Cairn saves and restores the state of training jobs. These verbs look at what was saved;\n"
-      "none of them needs Python or a device.",
+      "Cairn saves and restores the state of training jobs. These verbs inspect, check and manage\n"
+      "checkpoints; none of them needs Python or an accelerator.",
       "cairn");
   app.require_subcommand(1);
   app.get_formatter()->label("SUBCOMMAND", "VERB");
@@ -287,7 +291,7 @@ int run(int argc, char** argv) {
       "--version", fmt::format("cairn {} ({})\nformats: zarr2, safetensors; stores: file, memory",
                                kVersion, kCommit));
   app.footer(
-      "Exit status: 0 good, 1 damage or a difference was found, 2 wrong usage, 3 failed.\n"
+      "Exit status: 0 success, 1 damage or a difference was found, 2 wrong usage, 3 failed.\n"
       "Examples:\n"
       "  cairn show ckpt/run-1000 --depth 2\n"
       "  cairn cat ckpt/run-1000 params.embed.kernel --slice 0:4,:8\n"
@@ -305,7 +309,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (argc > 1 && argv[1][0] != '-' && app.get_subcommands().empty()) {
       Terminal(false).note(
-          fmt::format("cairn: there is no verb '{}'; `cairn --help` lists them", argv[1]));
+          fmt::format("cairn: there is no verb '{}'; `cairn --help` lists all verbs", argv[1]));
       return kUsage;
     }
     return answer(app, error);
@@ -328,7 +332,7 @@ int run(int argc, char** argv) {
 }  // namespace
 }  // namespace cairn::cli
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): ends the program
   // `cairn show ... | head` ends quietly.
   ::signal(SIGPIPE, SIG_DFL);
   return cairn::cli::run(argc, argv);

@@ -105,7 +105,7 @@ std::vector<std::string> ranks_table(const PlannedReads& reads) {
   const std::size_t shown = reads.ranks.size() > kMostRows ? kRowsOfMany : reads.ranks.size();
   std::vector<std::vector<std::string>> rows{
       {"RANK", "ARRAYS", "NEEDED", "READ", "AMPLIFICATION", "REQUESTS"}};
-  if (told) rows[0].emplace_back("TOLD BY RANK 0");
+  if (told) rows[0].emplace_back("FROM RANK 0");
   for (std::size_t rank = 0; rank < shown; ++rank) {
     const RankReads& one = reads.ranks[rank];
     rows.push_back({std::to_string(rank), std::to_string(one.arrays), format_bytes(one.needed),
