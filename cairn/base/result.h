@@ -16,13 +16,13 @@ template <typename T>
 class Result;
 
 namespace result_detail {
-// A place is text, or a function that makes it: the text is built only for an error.
-template <typename Place>
-Error add_place(Error error, Place&& place) {
-  if constexpr (std::is_invocable_v<Place>) {
-    return std::move(error).in(place());
+// `where` is text, or a function that makes it, called only for an error.
+template <typename Where>
+Error add_context(Error error, Where&& where) {
+  if constexpr (std::is_invocable_v<Where>) {
+    return std::move(error).in(where());
   } else {
-    return std::move(error).in(std::string_view(place));
+    return std::move(error).in(std::string_view(where));
   }
 }
 }  // namespace result_detail
@@ -56,11 +56,11 @@ class [[nodiscard]] Result {
 
   T value_or(T other) && { return has_value() ? std::move(**this) : std::move(other); }
 
-  /// The same result; an error gets `place` (text, or a function that returns it) as context.
-  template <typename Place>
-  Result in(Place&& place) && {
+  /// The same result; an error gets `where` (text, or a function that returns it) as context.
+  template <typename Where>
+  Result in(Where&& where) && {
     if (has_value()) return std::move(*this);
-    return result_detail::add_place(std::move(*this).error(), std::forward<Place>(place));
+    return result_detail::add_context(std::move(*this).error(), std::forward<Where>(where));
   }
 
   /// Drops the error on purpose; `why` is for the reader of the code.
@@ -84,10 +84,10 @@ class [[nodiscard]] Result<void> {
   const Error& error() const& { return *std::get_if<1>(&state_); }
   Error&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  template <typename Place>
-  Result in(Place&& place) && {
+  template <typename Where>
+  Result in(Where&& where) && {
     if (has_value()) return {};
-    return result_detail::add_place(std::move(*this).error(), std::forward<Place>(place));
+    return result_detail::add_context(std::move(*this).error(), std::forward<Where>(where));
   }
 
   void ignore_error(std::string_view why) const { static_cast<void>(why); }

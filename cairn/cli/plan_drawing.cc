@@ -58,16 +58,16 @@ class View {
 };
 
 std::vector<Drawing::Part> project(const View& view, const std::vector<LeafReaders::Part>& held) {
-  using Place = std::tuple<Index, Index, Index, Index>;
-  std::map<Place, std::vector<int>> places;
+  using Edges = std::tuple<Index, Index, Index, Index>;
+  std::map<Edges, std::vector<int>> readers;
   for (const LeafReaders::Part& part : held) {
-    merge(places[{view.row(part.box.begin), view.column(part.box.begin), view.row_end(part.box.end),
-                  view.column_end(part.box.end)}],
+    merge(readers[{view.row(part.box.begin), view.column(part.box.begin),
+                   view.row_end(part.box.end), view.column_end(part.box.end)}],
           *part.ranks);
   }
   std::vector<Drawing::Part> parts;
-  for (auto& [place, ranks] : places) {
-    const auto& [top, left, bottom, right] = place;
+  for (auto& [edges, ranks] : readers) {
+    const auto& [top, left, bottom, right] = edges;
     parts.push_back({top, bottom, left, right, std::move(ranks)});
   }
   return parts;

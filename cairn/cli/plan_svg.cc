@@ -78,9 +78,9 @@ class Svg {
     text(kMargin, 28, "font-size=\"16\" font-weight=\"bold\"", drawing_.title);
     text(kMargin, 48, "", drawing_.about);
     axes();
-    each_cell(&Svg::cell);
+    each_cell(&Svg::draw_cell);
     outlines();
-    each_cell(&Svg::label);
+    each_cell(&Svg::draw_label);
     legend(bottom, across, listed);
     return std::move(out_) + "</svg>\n";
   }
@@ -117,14 +117,14 @@ class Svg {
          axis_text(drawing_.rows));
   }
 
-  struct Place {
+  struct Rectangle {
     double left;
     double top;
     double width;
     double height;
   };
 
-  Place place_of(Index row, Index column) const {
+  Rectangle cell_of(Index row, Index column) const {
     const Drawing::Axis& down = drawing_.rows;
     const Drawing::Axis& across = drawing_.columns;
     const double left = x(column * across.step);
@@ -133,10 +133,10 @@ class Svg {
             y(std::min((row + 1) * down.step, down.size)) - top};
   }
 
-  void each_cell(void (Svg::*draw_one)(const Place&, const std::vector<int>&)) {
+  void each_cell(void (Svg::*draw_one)(const Rectangle&, const std::vector<int>&)) {
     for (Index row = 0; row < drawing_.rows.cells; ++row) {
       for (Index column = 0; column < drawing_.columns.cells; ++column)
-        (this->*draw_one)(place_of(row, column), drawing_.readers_at(row, column));
+        (this->*draw_one)(cell_of(row, column), drawing_.readers_at(row, column));
     }
   }
 
@@ -144,27 +144,27 @@ class Svg {
     return (ranks.size() == 1 ? "rank " : "ranks ") + rank_list(ranks, drawing_.ranks);
   }
 
-  void cell(const Place& place, const std::vector<int>& readers) {
+  void draw_cell(const Rectangle& cell, const std::vector<int>& readers) {
     out_ += fmt::format("<g class=\"cell\"><title>read by {}</title>\n", ranks_text(readers));
     const bool banded = !readers.empty() && readers.size() <= kMostBands;
     const std::size_t bands = banded ? readers.size() : 1;
-    const double width = place.width / static_cast<double>(bands);
+    const double width = cell.width / static_cast<double>(bands);
     for (std::size_t i = 0; i < bands; ++i) {
-      rectangle(place.left + width * static_cast<double>(i), place.top, width, place.height,
+      rectangle(cell.left + width * static_cast<double>(i), cell.top, width, cell.height,
                 fmt::format("fill=\"{}\"", banded ? colour_of(readers[i]) : kMany));
     }
-    rectangle(place.left, place.top, place.width, place.height,
+    rectangle(cell.left, cell.top, cell.width, cell.height,
               "fill=\"none\" stroke=\"#888888\" stroke-width=\"0.5\"");
     out_ += "</g>\n";
   }
 
   // On a light ground, because outlines may run through the middle of a cell.
-  void label(const Place& place, const std::vector<int>& readers) {
+  void draw_label(const Rectangle& cell, const std::vector<int>& readers) {
     const std::string words = rank_list(readers, drawing_.ranks);
     const double width = 7.0 * static_cast<double>(words.size()) + 8;
-    if (place.height < 18 || place.width < width + 4) return;
-    const double middle_x = place.left + place.width / 2;
-    const double middle_y = place.top + place.height / 2;
+    if (cell.height < 18 || cell.width < width + 4) return;
+    const double middle_x = cell.left + cell.width / 2;
+    const double middle_y = cell.top + cell.height / 2;
     rectangle(middle_x - width / 2, middle_y - 8, width, 16,
               "rx=\"4\" fill=\"#ffffff\" fill-opacity=\"0.8\"");
     text(middle_x, middle_y + 4, "text-anchor=\"middle\"", words);
@@ -185,12 +185,14 @@ class Svg {
   void legend(double top, int across, int listed) {
     for (int rank = 0; rank < listed; ++rank) {
       const double left = kLeft + kLegendColumn * (rank % across);
-      const double line = top + kLegendRow * (rank / across);
+      const int row = rank / across;
+      const double line = top + kLegendRow * row;
       rectangle(left, line, 14, 14, fmt::format("fill=\"{}\" stroke=\"#888888\"", colour_of(rank)));
       text(left + 20, line + 11, "", fmt::format("rank {}", rank));
     }
     if (drawing_.ranks == listed) return;
-    const double line = top + kLegendRow * ((listed + across - 1) / across);
+    const int rows = (listed + across - 1) / across;
+    const double line = top + kLegendRow * rows;
     text(kLeft, line + 11, "",
          fmt::format("and {} more ranks, in the same colours in turn", drawing_.ranks - listed));
   }

@@ -35,12 +35,12 @@ void log_to_python(const LogEntry& entry) {
 }
 
 /// Never destroyed: saves in flight stand on it until the process ends.
-struct Place {
+struct Runtimes {
   Mutex mutex;
   std::shared_ptr<Runtime> alone CAIRN_GUARDED_BY(mutex);
   std::shared_ptr<Runtime> together CAIRN_GUARDED_BY(mutex);  ///< null: nobody else is known
 };
-Place* place = new Place;
+Runtimes* runtimes = new Runtimes;
 
 std::shared_ptr<Runtime> make_runtime(std::shared_ptr<coord::Coordinator> coordinator) {
   struct Job {
@@ -53,32 +53,32 @@ std::shared_ptr<Runtime> make_runtime(std::shared_ptr<coord::Coordinator> coordi
   return {job, &job->runtime};
 }
 
-std::shared_ptr<Runtime> present(Place& here) CAIRN_REQUIRES(here.mutex) {
+std::shared_ptr<Runtime> present(Runtimes& here) CAIRN_REQUIRES(here.mutex) {
   if (here.together) return here.together;
   if (!here.alone) here.alone = make_runtime(nullptr);
   return here.alone;
 }
 
 /// In the child of a fork: the threads of the parent's runtime are not here.
-void forget_runtime() { place = new Place; }
+void forget_runtime() { runtimes = new Runtimes; }
 
 }  // namespace
 
 std::shared_ptr<Runtime> runtime() {
   const nb::object chosen = nb::module_::import_("cairn._ranks").attr("chosen")();
   const auto coordinator = chosen.is_none() ? nullptr : coordinator_of(chosen);
-  MutexLock lock(place->mutex);
+  MutexLock lock(runtimes->mutex);
   if (!coordinator) {
-    place->together = nullptr;
-  } else if (!place->together || place->together->coordinator() != coordinator.get()) {
-    place->together = make_runtime(coordinator);
+    runtimes->together = nullptr;
+  } else if (!runtimes->together || runtimes->together->coordinator() != coordinator.get()) {
+    runtimes->together = make_runtime(coordinator);
   }
-  return present(*place);
+  return present(*runtimes);
 }
 
 std::shared_ptr<Runtime> own_runtime() {
-  MutexLock lock(place->mutex);
-  return present(*place);
+  MutexLock lock(runtimes->mutex);
+  return present(*runtimes);
 }
 
 Json json_of(const std::string& text) {

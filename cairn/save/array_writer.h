@@ -25,8 +25,8 @@ struct WriteJob {
   bool immutable = false;          ///< nobody will change what cells() reads
 };
 
-/// Where the objects of a prefix go.
-struct WriterPlace {
+/// Where the objects of a prefix are written.
+struct WriterStores {
   storage::Store* data = nullptr;
   storage::Store* pieces = nullptr;  ///< with several ranks: what they leave for each other
 };
@@ -43,7 +43,7 @@ class ArrayWriter {
   /// Ends the use of the memory of arrays that may change: their cells() is not called again.
   virtual void forget_changing_arrays() = 0;
   /// Before the first write. The stores must outlive it.
-  virtual Result<void> open(const WriterPlace& place) = 0;
+  virtual Result<void> open(const WriterStores& stores) = 0;
   virtual Result<void> write(const WriteJob& job, ByteSpan cells) = 0;
   /// Jobs of this rank after all ranks have written: it assembles what they left.
   virtual const std::vector<WriteJob>& late_jobs() const = 0;

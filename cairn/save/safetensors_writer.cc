@@ -33,7 +33,7 @@ struct Part {
   std::optional<st::Writer> writer = {};
 };
 
-struct Place {
+struct TensorSlot {
   std::size_t part = 0;
   std::size_t tensor = 0;  // in the part's header
 };
@@ -48,7 +48,7 @@ struct FileJob {
 class SafetensorsWriter final : public ArrayWriter {
  public:
   SafetensorsWriter(std::vector<PlannedArray> arrays, const ArrayWriterOptions& options)
-      : arrays_(std::move(arrays)), options_(options), places_(arrays_.size()) {}
+      : arrays_(std::move(arrays)), options_(options), slots_(arrays_.size()) {}
 
   Result<void> begin() {
     std::vector<std::string> names(arrays_.size());
@@ -78,11 +78,11 @@ class SafetensorsWriter final : public ArrayWriter {
 
   void forget_changing_arrays() override { forget_changing(arrays_); }
 
-  Result<void> open(const WriterPlace& place) override {
-    place_ = place;
+  Result<void> open(const WriterStores& stores) override {
+    stores_ = stores;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
       if (arrays_[i].work.assembler == options_.rank)
-        left_.emplace(i, pieces_source(*place_.pieces, pieces_of(i), arrays_[i]));
+        left_.emplace(i, pieces_source(*stores_.pieces, pieces_of(i), arrays_[i]));
     }
     if (!alone()) return {};
     for (Part& part : parts_) CAIRN_TRY(open_alone(part));
@@ -124,6 +124,7 @@ class SafetensorsWriter final : public ArrayWriter {
 
   std::vector<std::string> entries() const override {
     std::vector<std::string> names;
+    names.reserve(parts_.size() + 2);
     for (const Part& part : parts_) names.push_back(part.name);
     names.push_back(manifest_name());
     if (parts_.size() > 1) names.push_back(st::index_filename(safetensors_base(options_.prefix)));
@@ -179,7 +180,7 @@ class SafetensorsWriter final : public ArrayWriter {
     part.header.metadata = {{"format", "pt"}};
     CAIRN_TRY_ASSIGN(part.text, st::make_header(part.header.tensors, part.header.metadata));
     for (std::size_t t = 0; t < part.header.tensors.size(); ++t) {
-      places_[array_of.at(part.header.tensors[t].name)] = {parts_.size(), t};
+      slots_[array_of.at(part.header.tensors[t].name)] = {parts_.size(), t};
     }
     part.header.data_start = part.text.size();
     part.header.data_bytes = part.header.tensors.empty() ? 0 : part.header.tensors.back().end;
@@ -197,7 +198,7 @@ class SafetensorsWriter final : public ArrayWriter {
       CAIRN_TRY(set_zero_sums(arrays));
       CAIRN_TRY_ASSIGN(part.header.metadata, embedded(arrays));
     }
-    CAIRN_TRY_ASSIGN(part.writer, st::Writer::create(*place_.data, part.name, part.header.tensors,
+    CAIRN_TRY_ASSIGN(part.writer, st::Writer::create(*stores_.data, part.name, part.header.tensors,
                                                      part.header.metadata));
     part.header.data_start = part.writer->data_start();
     part.text = part.writer->header_text();
@@ -212,7 +213,7 @@ class SafetensorsWriter final : public ArrayWriter {
   Result<st::Writer*> joined(std::size_t p) CAIRN_REQUIRES(mutex_) {
     Part& part = parts_[p];
     if (!part.writer) {
-      CAIRN_TRY_ASSIGN(part.writer, st::Writer::join(*place_.data, part.name, part.header.tensors,
+      CAIRN_TRY_ASSIGN(part.writer, st::Writer::join(*stores_.data, part.name, part.header.tensors,
                                                      part.header.metadata, options_.rank == 0));
     }
     return &*part.writer;
@@ -240,7 +241,7 @@ class SafetensorsWriter final : public ArrayWriter {
   Result<void> write_here(const WriteJob& job, ByteSpan cells) {
     const FileJob& task = tasks_[job.what];
     if (task.piece != nullptr)
-      return put_piece(*place_.pieces, pieces_of(job.array), *task.piece, cells);
+      return put_piece(*stores_.pieces, pieces_of(job.array), *task.piece, cells);
     return write_range(job.array, task.range, cells);
   }
 
@@ -256,8 +257,8 @@ class SafetensorsWriter final : public ArrayWriter {
     piece.shape = piece.chunk_shape = {static_cast<Index>(range.end - range.begin)};
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(piece));
     CAIRN_TRY_ASSIGN(const Buffer bytes, codec.encode(cells));
-    CAIRN_TRY_ASSIGN(st::Writer* const writer, open_part(places_[i].part));
-    const st::Tensor& tensor = writer->tensors()[places_[i].tensor];
+    CAIRN_TRY_ASSIGN(st::Writer* const writer, open_part(slots_[i].part));
+    const st::Tensor& tensor = writer->tensors()[slots_[i].tensor];
     const auto bits = static_cast<std::uint64_t>(bit_width(stored.dtype));
     const std::uint64_t offset =
         stored.packed ? range.begin * bits / 8 : range.begin * item_size(stored.dtype);
@@ -281,9 +282,9 @@ class SafetensorsWriter final : public ArrayWriter {
     std::vector<ManifestArray> arrays;
     arrays.reserve(arrays_.size());
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      const Part& part = parts_[places_[i].part];
+      const Part& part = parts_[slots_[i].part];
       arrays.push_back({arrays_[i].path,
-                        part.header.stored_array(part.header.tensors[places_[i].tensor],
+                        part.header.stored_array(part.header.tensors[slots_[i].tensor],
                                                  bare() ? std::string() : part.name),
                         arrays_[i].cast_from,
                         {},
@@ -337,17 +338,17 @@ class SafetensorsWriter final : public ArrayWriter {
   Result<void> write_index(std::uint64_t total) {
     st::Index index;
     for (std::size_t i = 0; i < arrays_.size(); ++i) {
-      index.weight_map.emplace_back(arrays_[i].path.text(), parts_[places_[i].part].name);
+      index.weight_map.emplace_back(arrays_[i].path.text(), parts_[slots_[i].part].name);
     }
     const std::string name = st::index_filename(safetensors_base(options_.prefix));
-    CAIRN_TRY(place_.data->put(name, as_bytes(st::dump_index(index, total))));
+    CAIRN_TRY(stores_.data->put(name, as_bytes(st::dump_index(index, total))));
     return {};
   }
 
   std::vector<PlannedArray> arrays_;
   ArrayWriterOptions options_;
-  WriterPlace place_;
-  std::vector<Place> places_;
+  WriterStores stores_;
+  std::vector<TensorSlot> slots_;
   std::vector<Part> parts_;
   std::vector<FileJob> tasks_;
   /// What others left of the arrays that this rank puts together.

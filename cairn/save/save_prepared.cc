@@ -93,6 +93,7 @@ void add_mesh(const PreparedTree& tree, const SaveOptions& options, Manifest& ma
 
 Result<void> divide_alone(std::vector<PreparedTree>& trees) {
   std::vector<std::vector<PlannedArray>*> arrays;
+  arrays.reserve(trees.size());
   for (PreparedTree& tree : trees) arrays.push_back(&tree.arrays);
   return divide_work(arrays, 0, 1);
 }
@@ -284,8 +285,8 @@ Result<void> hash_trees(std::vector<PreparedTree>& trees, Hash which, const Save
   return {};
 }
 
-Result<void> open_writers(const Writers& writers, const WriterPlace& place) {
-  for (const auto& writer : writers) CAIRN_TRY(writer->open(place));
+Result<void> open_writers(const Writers& writers, const WriterStores& stores) {
+  for (const auto& writer : writers) CAIRN_TRY(writer->open(stores));
   return {};
 }
 

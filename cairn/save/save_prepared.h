@@ -34,7 +34,7 @@ using Writers = std::vector<std::unique_ptr<ArrayWriter>>;
 /// The writers keep what they need of the trees.
 Result<Writers> make_writers(const std::vector<PreparedTree>& trees, const SaveOptions& options,
                              Runtime& runtime);
-Result<void> open_writers(const Writers& writers, const WriterPlace& place);
+Result<void> open_writers(const Writers& writers, const WriterStores& stores);
 
 /// Writes the elements straight from the memory of the caller.
 Result<void> write_in_place(ArrayWriter& writer, const WriteJob& job, Runtime& runtime);

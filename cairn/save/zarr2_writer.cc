@@ -43,8 +43,8 @@ class Zarr2Writer final : public ArrayWriter {
 
   void forget_changing_arrays() override { forget_changing(arrays_); }
 
-  Result<void> open(const WriterPlace& place) override {
-    store_ = place.data;
+  Result<void> open(const WriterStores& stores) override {
+    store_ = stores.data;
     return {};
   }
 
@@ -132,13 +132,13 @@ class Zarr2Writer final : public ArrayWriter {
     if (job.what == kNoChunk) return {};
     CAIRN_TRY_ASSIGN(const auto codec, format::ChunkCodec::make(stored));
     CAIRN_TRY_ASSIGN(const Buffer encoded, codec.encode(cells));
-    const SummedRange place{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
+    const SummedRange range{.array = static_cast<std::uint32_t>(job.array), .chunk = job.what};
     WrittenSums sums;
     CAIRN_TRY(write_object(object_key(stored.key, stored.chunk_name(job.what)), encoded.bytes(),
-                           place, sums.ranges));
+                           range, sums.ranges));
     if (options_.with_sha256 && !arrays_[job.array].work.hasher) {
       sums.hashes.push_back(
-          {place.array, job.what, job.what + 1, hash_chunk(stored, job.what, cells)});
+          {range.array, job.what, job.what + 1, hash_chunk(stored, job.what, cells)});
     }
     MutexLock lock(mutex_);
     sums_.add(sums);
@@ -158,16 +158,16 @@ class Zarr2Writer final : public ArrayWriter {
     return sha.digest();
   }
 
-  Result<void> write_object(const std::string& key, ByteSpan bytes, const SummedRange& place,
+  Result<void> write_object(const std::string& key, ByteSpan bytes, const SummedRange& range,
                             std::vector<SummedRange>& sums) {
     if (bytes.size() <= kBlockBytes) {
-      return sum_ranges(place, 0, bytes, sums, [&](std::uint64_t, ByteSpan all) -> Result<void> {
+      return sum_ranges(range, 0, bytes, sums, [&](std::uint64_t, ByteSpan all) -> Result<void> {
         CAIRN_TRY(store_->put(key, all));
         return {};
       });
     }
     CAIRN_TRY_ASSIGN(const auto out, store_->create(key, bytes.size()));
-    CAIRN_TRY(sum_ranges(place, 0, bytes, sums, [&](std::uint64_t at, ByteSpan block) {
+    CAIRN_TRY(sum_ranges(range, 0, bytes, sums, [&](std::uint64_t at, ByteSpan block) {
       return out->write_at(at, block);
     }));
     return out->finish();

@@ -200,45 +200,45 @@ Result<void> LossyFileSystem::begin(const char* name, std::string path, bool cha
   return errno_error(failure->second, name, operations_.back().path);
 }
 
-Result<LossyFileSystem::Place> LossyFileSystem::find(const File* at, const std::string& path,
+Result<LossyFileSystem::Entry> LossyFileSystem::find(const File* at, const std::string& path,
                                                      const char* doing) {
-  Place place{{at == nullptr ? LossyDisk::kRoot : as_lossy(*at).id(), ""}, std::nullopt};
-  place.target = place.slot.directory;
+  Entry entry{{at == nullptr ? LossyDisk::kRoot : as_lossy(*at).id(), ""}, std::nullopt};
+  entry.target = entry.slot.directory;
   for (const std::string& part : components(path)) {
     if (part == "..") {
       return Error(Code::kInvalidArgument, "fs/outside", "the path leaves its directory").in(path);
     }
     int wrong = part.size() > kLongestName ? ENAMETOOLONG : 0;
-    if (!place.target) wrong = ENOENT;
-    if (place.target && !disk_.is_directory(*place.target)) wrong = ENOTDIR;
+    if (!entry.target) wrong = ENOENT;
+    if (entry.target && !disk_.is_directory(*entry.target)) wrong = ENOTDIR;
     if (wrong != 0) return errno_error(wrong, doing, full_path(at, path));
-    place.slot = {*place.target, part};
-    place.target = disk_.find(place.slot);
+    entry.slot = {*entry.target, part};
+    entry.target = disk_.find(entry.slot);
   }
-  return place;
+  return entry;
 }
 
-Result<LossyDisk::Id> LossyFileSystem::open_target(const Place& place, const OpenOptions& options,
+Result<LossyDisk::Id> LossyFileSystem::open_target(const Entry& entry, const OpenOptions& options,
                                                    const std::string& path) {
   using Access = OpenOptions::Access;
   int wrong = 0;
   if (options.direct) {
     wrong = EOPNOTSUPP;
-  } else if (!place.target) {
+  } else if (!entry.target) {
     // Nothing is made in a directory that was removed while it was open.
-    const bool can = options.create && disk_.links(place.slot.directory) > 0;
+    const bool can = options.create && disk_.links(entry.slot.directory) > 0;
     wrong = can ? 0 : ENOENT;
   } else if (options.create && options.exclusive) {
     wrong = EEXIST;
-  } else if (disk_.is_directory(*place.target)) {
+  } else if (disk_.is_directory(*entry.target)) {
     wrong = options.access == Access::kReadWrite || options.create ? EISDIR : 0;
   } else if (options.access == Access::kDirectory) {
     wrong = ENOTDIR;
   }
   if (wrong != 0) return errno_error(wrong, options.create ? "create" : "open", path);
-  if (place.target) return *place.target;
+  if (entry.target) return *entry.target;
   const LossyDisk::Id id = disk_.make(/*directory=*/false);
-  disk_.change_names({{place.slot, id}});
+  disk_.change_names({{entry.slot, id}});
   return id;
 }
 
@@ -248,8 +248,8 @@ Result<std::unique_ptr<File>> LossyFileSystem::open(const File* at, const std::s
   const char* name = options.create ? "create" : "open";
   const std::string whole = full_path(at, path);
   CAIRN_TRY(begin(name, whole, options.create));
-  CAIRN_TRY_ASSIGN(const Place place, find(at, path, name));
-  CAIRN_TRY_ASSIGN(const LossyDisk::Id id, open_target(place, options, whole));
+  CAIRN_TRY_ASSIGN(const Entry entry, find(at, path, name));
+  CAIRN_TRY_ASSIGN(const LossyDisk::Id id, open_target(entry, options, whole));
   return std::make_unique<LossyFile>(*this, id, whole,
                                      options.access == OpenOptions::Access::kReadWrite);
 }
@@ -266,9 +266,9 @@ FileInfo LossyFileSystem::info(LossyDisk::Id id) const {
 Result<FileInfo> LossyFileSystem::stat(const File* at, const std::string& path, bool) {
   MutexLock lock(mutex_);
   CAIRN_TRY(begin("stat", full_path(at, path), false));
-  CAIRN_TRY_ASSIGN(const Place place, find(at, path, "stat"));
-  if (!place.target) return errno_error(ENOENT, "stat", full_path(at, path));
-  return info(*place.target);
+  CAIRN_TRY_ASSIGN(const Entry entry, find(at, path, "stat"));
+  if (!entry.target) return errno_error(ENOENT, "stat", full_path(at, path));
+  return info(*entry.target);
 }
 
 Result<std::vector<DirEntry>> LossyFileSystem::list(const File& directory) {
@@ -287,11 +287,11 @@ Result<void> LossyFileSystem::make_directory(const File* at, const std::string& 
   MutexLock lock(mutex_);
   const std::string whole = full_path(at, path);
   CAIRN_TRY(begin("make-directory", whole, true));
-  CAIRN_TRY_ASSIGN(const Place place, find(at, path, "make the directory"));
-  int wrong = place.target ? EEXIST : 0;
-  if (disk_.links(place.slot.directory) == 0) wrong = ENOENT;
+  CAIRN_TRY_ASSIGN(const Entry entry, find(at, path, "make the directory"));
+  int wrong = entry.target ? EEXIST : 0;
+  if (disk_.links(entry.slot.directory) == 0) wrong = ENOENT;
   if (wrong != 0) return errno_error(wrong, "make the directory", whole);
-  disk_.change_names({{place.slot, disk_.make(/*directory=*/true)}});
+  disk_.change_names({{entry.slot, disk_.make(/*directory=*/true)}});
   return {};
 }
 
@@ -299,10 +299,10 @@ Result<void> LossyFileSystem::remove_file(const File* at, const std::string& pat
   MutexLock lock(mutex_);
   const std::string whole = full_path(at, path);
   CAIRN_TRY(begin("remove-file", whole, true));
-  CAIRN_TRY_ASSIGN(const Place place, find(at, path, "remove"));
-  if (!place.target) return errno_error(ENOENT, "remove", whole);
-  if (disk_.is_directory(*place.target)) return errno_error(EISDIR, "remove", whole);
-  disk_.change_names({{place.slot, std::nullopt}});
+  CAIRN_TRY_ASSIGN(const Entry entry, find(at, path, "remove"));
+  if (!entry.target) return errno_error(ENOENT, "remove", whole);
+  if (disk_.is_directory(*entry.target)) return errno_error(EISDIR, "remove", whole);
+  disk_.change_names({{entry.slot, std::nullopt}});
   return {};
 }
 
@@ -310,23 +310,23 @@ Result<void> LossyFileSystem::remove_directory(const File* at, const std::string
   MutexLock lock(mutex_);
   const std::string whole = full_path(at, path);
   CAIRN_TRY(begin("remove-directory", whole, true));
-  CAIRN_TRY_ASSIGN(const Place place, find(at, path, "remove the directory"));
+  CAIRN_TRY_ASSIGN(const Entry entry, find(at, path, "remove the directory"));
   int wrong = 0;
-  if (!place.target) {
+  if (!entry.target) {
     wrong = ENOENT;
-  } else if (!disk_.is_directory(*place.target)) {
+  } else if (!disk_.is_directory(*entry.target)) {
     wrong = ENOTDIR;
-  } else if (place.slot.name.empty()) {
+  } else if (entry.slot.name.empty()) {
     wrong = EINVAL;
-  } else if (!disk_.entries(*place.target).empty()) {
+  } else if (!disk_.entries(*entry.target).empty()) {
     wrong = ENOTEMPTY;
   }
   if (wrong != 0) return errno_error(wrong, "remove the directory", whole);
-  disk_.change_names({{place.slot, std::nullopt}});
+  disk_.change_names({{entry.slot, std::nullopt}});
   return {};
 }
 
-Result<void> LossyFileSystem::check_rename(const Place& from, const Place& to,
+Result<void> LossyFileSystem::check_rename(const Entry& from, const Entry& to,
                                            const std::string& both) {
   int wrong = 0;
   if (from.slot.name.empty() || to.slot.name.empty()) {
@@ -356,8 +356,8 @@ Result<void> LossyFileSystem::rename(const File* from_at, const std::string& fro
   MutexLock lock(mutex_);
   const std::string both = both_paths(from_at, from, to_at, to);
   CAIRN_TRY(begin("rename", both, true));
-  CAIRN_TRY_ASSIGN(const Place source, find(from_at, from, "rename"));
-  CAIRN_TRY_ASSIGN(const Place target, find(to_at, to, "rename"));
+  CAIRN_TRY_ASSIGN(const Entry source, find(from_at, from, "rename"));
+  CAIRN_TRY_ASSIGN(const Entry target, find(to_at, to, "rename"));
   const bool same = source.target && source.target == target.target;
   if (same && !source.slot.name.empty()) return {};
   CAIRN_TRY(check_rename(source, target, both));
@@ -370,8 +370,8 @@ Result<void> LossyFileSystem::link(const File* from_at, const std::string& from,
   MutexLock lock(mutex_);
   const std::string both = both_paths(from_at, from, to_at, to);
   CAIRN_TRY(begin("link", both, true));
-  CAIRN_TRY_ASSIGN(const Place source, find(from_at, from, "link"));
-  CAIRN_TRY_ASSIGN(const Place target, find(to_at, to, "link"));
+  CAIRN_TRY_ASSIGN(const Entry source, find(from_at, from, "link"));
+  CAIRN_TRY_ASSIGN(const Entry target, find(to_at, to, "link"));
   int wrong = 0;
   if (!source.target || disk_.links(target.slot.directory) == 0) {
     wrong = ENOENT;

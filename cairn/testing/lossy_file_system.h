@@ -78,19 +78,19 @@ class LossyFileSystem final : public storage::FileSystem {
 
  private:
   friend class LossyFile;
-  /// A name, and what it leads to if it is there.
-  struct Place {
+  /// A name, and its inode if it exists.
+  struct Entry {
     LossyDisk::Slot slot;  ///< of "." and "/": without a name
     std::optional<LossyDisk::Id> target;
   };
 
   /// Counts the operation; its error, if it is one that fails.
   Result<void> begin(const char* name, std::string path, bool changes) CAIRN_REQUIRES(mutex_);
-  Result<Place> find(const storage::File* at, const std::string& path, const char* doing)
+  Result<Entry> find(const storage::File* at, const std::string& path, const char* doing)
       CAIRN_REQUIRES(mutex_);
-  Result<LossyDisk::Id> open_target(const Place& place, const storage::OpenOptions& options,
+  Result<LossyDisk::Id> open_target(const Entry& entry, const storage::OpenOptions& options,
                                     const std::string& path) CAIRN_REQUIRES(mutex_);
-  Result<void> check_rename(const Place& from, const Place& to, const std::string& both)
+  Result<void> check_rename(const Entry& from, const Entry& to, const std::string& both)
       CAIRN_REQUIRES(mutex_);
   storage::FileInfo info(LossyDisk::Id id) const CAIRN_REQUIRES(mutex_);
 

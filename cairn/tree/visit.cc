@@ -11,9 +11,9 @@
 namespace cairn::visit_detail {
 namespace {
 
-std::string name_of(const Place& at) {
+std::string name_of(const ReadPath& at) {
   Parts parts;
-  for (const Place* place = &at; place->above; place = place->above) parts.push_back(place->part);
+  for (const ReadPath* path = &at; path->above; path = path->above) parts.push_back(path->part);
   std::reverse(parts.begin(), parts.end());
   return place_name(parts);
 }
@@ -76,12 +76,12 @@ std::string list_names(const Tree& tree) {
 
 }  // namespace
 
-Error type_mismatch(const Place& at, std::string_view expected, const Tree& found) {
+Error type_mismatch(const ReadPath& at, std::string_view expected, const Tree& found) {
   return mismatch("tree/type-mismatch",
                   fmt::format("{}: expected {}, found {}", name_of(at), expected, describe(found)));
 }
 
-Error out_of_range(const Place& at, std::string_view expected, const Tree& found) {
+Error out_of_range(const ReadPath& at, std::string_view expected, const Tree& found) {
   const Value* value = leaf_value(found);
   return mismatch("tree/out-of-range",
                   fmt::format("{}: expected {}, found {}", name_of(at), expected,
@@ -94,14 +94,14 @@ const Value* leaf_value(const Tree& tree) {
   return tree.is_leaf() ? std::get_if<Value>(&tree.leaf()) : nullptr;
 }
 
-Result<const Tree*> find_member(const Tree& tree, const Place& at, std::string_view name) {
+Result<const Tree*> find_member(const Tree& tree, const ReadPath& at, std::string_view name) {
   if (!has_named_children(tree)) return type_mismatch(at, "a struct or dict", tree);
   if (const Tree* child = tree.find(Key(name))) return child;
   return mismatch("tree/missing-member", fmt::format("{} has no member '{}'; it has: {}",
                                                      name_of(at), name, list_names(tree)));
 }
 
-Result<void> check_members(const Tree& tree, const Place& at,
+Result<void> check_members(const Tree& tree, const ReadPath& at,
                            const std::vector<std::string>& names) {
   if (!has_named_children(tree)) return type_mismatch(at, "a struct or dict", tree);
   for (const auto& [key, child] : tree.children()) {
@@ -110,12 +110,12 @@ Result<void> check_members(const Tree& tree, const Place& at,
     }
     return mismatch("tree/unexpected-member",
                     fmt::format("{} has a member that the struct does not have: {}, {}",
-                                name_of(at), name_of(Place{&at, key.part()}), describe(child)));
+                                name_of(at), name_of(ReadPath{&at, key.part()}), describe(child)));
   }
   return {};
 }
 
-Result<std::vector<const Tree*>> read_items(const Tree& tree, const Place& at) {
+Result<std::vector<const Tree*>> read_items(const Tree& tree, const ReadPath& at) {
   const std::size_t count = tree.children().size();
   if (!is_list(tree) && tree.kind() != TreeKind::kDict) return type_mismatch(at, "a list", tree);
   std::vector<const Tree*> items(count);
@@ -131,33 +131,33 @@ Result<std::vector<const Tree*>> read_items(const Tree& tree, const Place& at) {
   return items;
 }
 
-Result<void> check_map(const Tree& tree, const Place& at) {
+Result<void> check_map(const Tree& tree, const ReadPath& at) {
   if (has_named_children(tree)) return {};
   return type_mismatch(at, "a dict", tree);
 }
 
-Result<void> Member<Array>::read(const Tree& tree, const Place& at, Array& out) {
+Result<void> Member<Array>::read(const Tree& tree, const ReadPath& at, Array& out) {
   const auto* found = tree.is_leaf() ? std::get_if<ShardedArray>(&tree.leaf()) : nullptr;
   if (!found || !found->whole()) return type_mismatch(at, "a whole array", tree);
   out = found->array();
   return {};
 }
 
-Result<void> Member<ShardedArray>::read(const Tree& tree, const Place& at, ShardedArray& out) {
+Result<void> Member<ShardedArray>::read(const Tree& tree, const ReadPath& at, ShardedArray& out) {
   const auto* found = tree.is_leaf() ? std::get_if<ShardedArray>(&tree.leaf()) : nullptr;
   if (!found) return type_mismatch(at, "an array", tree);
   out = *found;
   return {};
 }
 
-Result<void> Member<Value>::read(const Tree& tree, const Place& at, Value& out) {
+Result<void> Member<Value>::read(const Tree& tree, const ReadPath& at, Value& out) {
   const Value* found = leaf_value(tree);
   if (!found) return type_mismatch(at, "a value", tree);
   out = *found;
   return {};
 }
 
-Result<void> Member<float>::read(const Tree& tree, const Place& at, float& out) {
+Result<void> Member<float>::read(const Tree& tree, const ReadPath& at, float& out) {
   CAIRN_TRY_ASSIGN(const double* found, read_value<double>(tree, at, "float"));
   const bool fits = !std::isfinite(*found) || std::abs(*found) <= std::numeric_limits<float>::max();
   const float narrow = fits ? static_cast<float>(*found) : 0.0F;

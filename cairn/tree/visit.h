@@ -28,30 +28,30 @@
 namespace cairn {
 namespace visit_detail {
 
-// Where a read is, for messages. Lives on the stack of the read.
-struct Place {
-  const Place* above = nullptr;
+// Path of the value being read, for messages. Lives on the stack of the read.
+struct ReadPath {
+  const ReadPath* above = nullptr;
   std::string part;
 };
 
-Error type_mismatch(const Place& at, std::string_view expected, const Tree& found);
-Error out_of_range(const Place& at, std::string_view expected, const Tree& found);
+Error type_mismatch(const ReadPath& at, std::string_view expected, const Tree& found);
+Error out_of_range(const ReadPath& at, std::string_view expected, const Tree& found);
 
 // The value of a leaf, or null. JAX's None counts as the value None.
 const Value* leaf_value(const Tree& tree);
 // Child of anything that can be a struct.
-Result<const Tree*> find_member(const Tree& tree, const Place& at, std::string_view name);
+Result<const Tree*> find_member(const Tree& tree, const ReadPath& at, std::string_view name);
 // Refuses children beyond `names`.
-Result<void> check_members(const Tree& tree, const Place& at,
+Result<void> check_members(const Tree& tree, const ReadPath& at,
                            const std::vector<std::string>& names);
 // Items of a list or tuple, or of a dict with the keys 0, 1, ... as numbers or text, in their
 // order.
-Result<std::vector<const Tree*>> read_items(const Tree& tree, const Place& at);
+Result<std::vector<const Tree*>> read_items(const Tree& tree, const ReadPath& at);
 // Refuses what cannot be a map.
-Result<void> check_map(const Tree& tree, const Place& at);
+Result<void> check_map(const Tree& tree, const ReadPath& at);
 
 template <typename T>
-Result<const T*> read_value(const Tree& tree, const Place& at, std::string_view expected) {
+Result<const T*> read_value(const Tree& tree, const ReadPath& at, std::string_view expected) {
   const Value* value = leaf_value(tree);
   const T* found = value ? std::get_if<T>(value) : nullptr;
   if (!found) return type_mismatch(at, expected, tree);
@@ -66,19 +66,19 @@ struct Member;
 template <>
 struct Member<Array> {
   static Tree write(const Array& array) { return Tree(array); }
-  static Result<void> read(const Tree& tree, const Place& at, Array& out);
+  static Result<void> read(const Tree& tree, const ReadPath& at, Array& out);
 };
 
 template <>
 struct Member<ShardedArray> {
   static Tree write(const ShardedArray& array) { return Tree(array); }
-  static Result<void> read(const Tree& tree, const Place& at, ShardedArray& out);
+  static Result<void> read(const Tree& tree, const ReadPath& at, ShardedArray& out);
 };
 
 template <>
 struct Member<Value> {
   static Tree write(const Value& value) { return Tree(value); }
-  static Result<void> read(const Tree& tree, const Place& at, Value& out);
+  static Result<void> read(const Tree& tree, const ReadPath& at, Value& out);
 };
 
 template <typename T, typename... Others>
@@ -90,7 +90,7 @@ concept PlainValue = OneOf<T, bool, double, std::complex<double>, std::string, B
 template <PlainValue T>
 struct Member<T> {
   static Tree write(const T& value) { return Tree(Value(value)); }
-  static Result<void> read(const Tree& tree, const Place& at, T& out) {
+  static Result<void> read(const Tree& tree, const ReadPath& at, T& out) {
     CAIRN_TRY_ASSIGN(const T* value, read_value<T>(tree, at, type_name(Value(T()))));
     out = *value;
     return {};
@@ -100,7 +100,7 @@ struct Member<T> {
 template <>
 struct Member<float> {
   static Tree write(float value) { return Tree(Value(double{value})); }
-  static Result<void> read(const Tree& tree, const Place& at, float& out);
+  static Result<void> read(const Tree& tree, const ReadPath& at, float& out);
 };
 
 template <typename T>
@@ -110,7 +110,7 @@ concept WholeNumber =
 template <WholeNumber T>
 struct Member<T> {
   static Tree write(T value) { return Tree(Value(Integer(value))); }
-  static Result<void> read(const Tree& tree, const Place& at, T& out) {
+  static Result<void> read(const Tree& tree, const ReadPath& at, T& out) {
     CAIRN_TRY_ASSIGN(const Integer* integer, read_value<Integer>(tree, at, "int"));
     const auto number = [integer] {
       if constexpr (std::signed_integral<T>) return integer->to_int64();
@@ -144,13 +144,13 @@ struct Member<std::vector<T>> {
     for (const auto& item : items) trees.push_back(Member<T>::write(item));
     return Tree::list(std::move(trees));
   }
-  static Result<void> read(const Tree& tree, const Place& at, std::vector<T>& out) {
+  static Result<void> read(const Tree& tree, const ReadPath& at, std::vector<T>& out) {
     CAIRN_TRY_ASSIGN(const std::vector<const Tree*> trees, read_items(tree, at));
     std::vector<T> items;
     items.reserve(trees.size());
     for (const Tree* child : trees) {
       T item = blank<T>();
-      CAIRN_TRY(Member<T>::read(*child, Place{&at, std::to_string(items.size())}, item));
+      CAIRN_TRY(Member<T>::read(*child, ReadPath{&at, std::to_string(items.size())}, item));
       items.push_back(std::move(item));
     }
     out = std::move(items);
@@ -165,12 +165,12 @@ struct Member<std::map<std::string, T>> {
     for (const auto& [key, item] : items) children.emplace_back(key, Member<T>::write(item));
     return Tree::dict(std::move(children));
   }
-  static Result<void> read(const Tree& tree, const Place& at, std::map<std::string, T>& out) {
+  static Result<void> read(const Tree& tree, const ReadPath& at, std::map<std::string, T>& out) {
     CAIRN_TRY(check_map(tree, at));
     std::map<std::string, T> items;
     for (const auto& [key, child] : tree.children()) {
       T item = blank<T>();
-      CAIRN_TRY(Member<T>::read(child, Place{&at, key.part()}, item));
+      CAIRN_TRY(Member<T>::read(child, ReadPath{&at, key.part()}, item));
       items.insert_or_assign(key.part(), std::move(item));
     }
     out = std::move(items);
@@ -189,7 +189,7 @@ struct Writer {
 
 struct Reader {
   const Tree& tree;
-  const Place& at;
+  const ReadPath& at;
   std::vector<std::string> names;
   Result<void> result;
 
@@ -202,7 +202,7 @@ struct Reader {
   Result<void> read(std::string_view name, T& member) {
     CAIRN_TRY_ASSIGN(const Tree* child, find_member(tree, at, name));
     names.emplace_back(name);
-    return Member<T>::read(*child, Place{&at, names.back()}, member);
+    return Member<T>::read(*child, ReadPath{&at, names.back()}, member);
   }
 };
 
@@ -216,7 +216,7 @@ struct Member<T> {
     cairn_visit(writer, const_cast<T&>(object));  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     return Tree::attributes("", std::move(writer.children));
   }
-  static Result<void> read(const Tree& tree, const Place& at, T& out) {
+  static Result<void> read(const Tree& tree, const ReadPath& at, T& out) {
     Reader reader{tree, at, {}, {}};
     cairn_visit(reader, out);
     CAIRN_TRY(std::move(reader.result));
@@ -241,7 +241,7 @@ Tree to_tree(const T& object) {
 /// others have not.
 template <typename T>
 Result<void> from_tree(const Tree& tree, T& object) {
-  return visit_detail::Member<T>::read(tree, visit_detail::Place{}, object);
+  return visit_detail::Member<T>::read(tree, visit_detail::ReadPath{}, object);
 }
 
 }  // namespace cairn
