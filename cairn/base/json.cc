@@ -474,9 +474,9 @@ Result<std::string> dump_json_file(const Json& value, const JsonLimits& limits,
   CAIRN_TRY(spend(value, limits.depth, left));
   std::string text = dump_json(value, style) + "\n";
   if (text.size() <= limits.bytes) return text;
-  return Error(Code::kInvalidArgument, "json/too-large",
-               fmt::format("JSON text of {} bytes, and at most {} are read back", text.size(),
-                           limits.bytes));
+  return Error(
+      Code::kInvalidArgument, "json/too-large",
+      fmt::format("JSON text of {} bytes, more than the limit of {}", text.size(), limits.bytes));
 }
 
 Result<Json> parse_json(std::string_view text, const JsonLimits& limits) {

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxIntegerBytes = 255;
 
 Error damaged(std::string_view what) {
-  return Error(Code::kCorrupt, "pickle/damaged", fmt::format("no pickle: {}", what));
+  return Error(Code::kCorrupt, "pickle/damaged", fmt::format("not a pickle: {}", what));
 }
 
 Error unsupported(std::string what) {

@@ -167,7 +167,7 @@ bool is_gcs_path(std::string_view path) { return path.starts_with("gs://"); }
 Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path) {
   if (!is_gcs_path(path)) {
     return Error(Code::kInvalidArgument, "uri/not-gcs",
-                 "'" + std::string(path) + "' is no path of the form gs://bucket/name");
+                 "'" + std::string(path) + "' is not a path of the form gs://bucket/name");
   }
   CAIRN_TRY_ASSIGN(Uri uri, parse_uri(path));
   return std::pair(std::move(uri.authority), std::move(uri.path));

@@ -79,6 +79,7 @@ int diff_command(const DiffArgs& args, const Terminal& terminal, Runtime& runtim
     return report->same() ? kGood : kFound;
   }
   std::vector<std::vector<std::string>> rows;
+  rows.reserve(report->differences.size());
   for (const LeafDifference& difference : report->differences) rows.push_back(row(difference));
   terminal.lines(table(std::move(rows), {}));
   if (report->same()) {

@@ -129,6 +129,7 @@ class Picture {
 
   std::vector<std::string> draw(const OpenedPrefix& prefix) {
     std::vector<Item> items;
+    items.reserve(prefix.manifest.arrays.size() + prefix.values.size());
     for (const ManifestArray& array : prefix.manifest.arrays)
       items.push_back({&array.path, &array, nullptr});
     for (const auto& [path, value] : prefix.values) items.push_back({&path, nullptr, &value});

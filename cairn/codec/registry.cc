@@ -51,6 +51,7 @@ Result<std::unique_ptr<Codec>> make_codec(const Json& config, std::size_t item_s
 
 std::vector<std::string_view> codec_names() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kRows));
   for (const Row& row : kRows) names.push_back(row.name);
   return names;
 }

@@ -53,6 +53,7 @@ Result<std::vector<std::string>> gather_texts(const Ranks& ranks, const std::str
   CAIRN_TRY_ASSIGN(const auto said,
                    ranks.coordinator->gather(as_bytes(mine), phase, ranks.deadline));
   std::vector<std::string> texts;
+  texts.reserve(said.size());
   for (const Buffer& one : said) texts.emplace_back(as_text(one.bytes()));
   return texts;
 }
@@ -75,7 +76,7 @@ Result<std::string> hear_rank_0(const Ranks& ranks, const Result<std::string>& s
   const Json* text = json ? json->find("said") : nullptr;
   if (text == nullptr || text->text() == nullptr) {
     return Error(Code::kInternal, "coord/bad-text",
-                 "rank 0 said something that this version does not understand");
+                 "rank 0 sent a message that this version does not understand");
   }
   return *text->text();
 }

@@ -274,7 +274,7 @@ Result<void> check_place(Place place) {
     return {};
   }
   return Error(Code::kInvalidArgument, "coord/bad-rank",
-               fmt::format("rank {} of {} cannot be: a job has 1 to {} ranks, counted from 0",
+               fmt::format("rank {} of {} is impossible: a job has 1 to {} ranks, counted from 0",
                            place.rank, place.count, kMaxRanks));
 }
 

@@ -43,7 +43,7 @@ Result<int> read_number(const char* name, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc() && end == text.data() + text.size()) return number;
   return Error(Code::kInvalidArgument, "coord/bad-rank",
-               fmt::format("{}='{}' is no number", name, text.substr(0, 64)));
+               fmt::format("{}='{}' is not a number", name, text.substr(0, 64)));
 }
 
 Result<std::unique_ptr<Coordinator>> open_alone() {

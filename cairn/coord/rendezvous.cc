@@ -43,7 +43,7 @@ Result<std::string> draw_word() {
     return fmt::format("{:08x}{:08x}", random(), random());
   } catch (const std::exception& error) {
     return Error(Code::kUnavailable, "coord/no-random",
-                 fmt::format("the system gives no random numbers: {}", error.what()));
+                 fmt::format("the system provides no random numbers: {}", error.what()));
   }
 }
 

@@ -411,7 +411,7 @@ TEST(Rendezvous, AFileThatIsDamagedInACallEndsIt) {
   must(store->put("verdict", as_bytes("nonsense")));
   const auto result = one->barrier("p", soon_enough());
   ASSERT_EQ(reason(result), "coord/rank-failed");
-  EXPECT_NE(result.error().message().find("verdict: this is no message"), std::string::npos);
+  EXPECT_NE(result.error().message().find("verdict: this is not a message"), std::string::npos);
 }
 
 TEST(Rendezvous, ASessionThatIsNoWordLeadsNowhere) {

@@ -15,7 +15,7 @@ constexpr auto kOutcomes = std::to_array({"done", "late", "mismatch", "failed"})
 
 Error bad_message(std::string_view what) {
   return Error(Code::kCorrupt, "coord/bad-message",
-               fmt::format("this is no message of a rank: {}; use a directory that nobody else "
+               fmt::format("this is not a message of a rank: {}; use a directory that nothing else "
                            "writes to, and the same version of Cairn on every rank",
                            what));
 }

@@ -37,7 +37,7 @@ std::string looked_for() {
 Error metadata_error(Error error, std::size_t limit) {
   if (error.reason() != "storage/too-large") return error;
   return Error(Code::kCorrupt, "format/metadata-too-large",
-               fmt::format("the metadata of an array is longer than {}, the most that is read",
+               fmt::format("the metadata of an array is longer than the limit of {}",
                            format_bytes(limit)))
       .in(error.where());
 }

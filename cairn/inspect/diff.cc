@@ -100,13 +100,13 @@ class Differ {
   }
 
   void only(DifferenceKind kind, const OpenedPrefix& prefix, const std::string& key,
-            std::string what) {
+            const std::string& what) {
     const bool first = kind == DifferenceKind::kOnlyInFirst;
     report_.differences.push_back({kind,
                                    prefix.name,
                                    key,
-                                   first ? std::move(what) : std::string(),
-                                   first ? std::string() : std::move(what),
+                                   first ? what : std::string(),
+                                   first ? std::string() : what,
                                    0,
                                    0,
                                    {},
@@ -188,7 +188,7 @@ class Differ {
   }
 
   void add_value(const OpenedPrefix& a, const OpenedPrefix& b,
-                 std::pair<std::string, const Value*> leaf, Arrays& arrays, Values& values) {
+                 const std::pair<std::string, const Value*>& leaf, Arrays& arrays, Values& values) {
     const auto& [key, value] = leaf;
     if (const auto array = arrays.find(key); array != arrays.end()) {
       ++report_.compared;

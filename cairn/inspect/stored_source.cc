@@ -29,7 +29,7 @@ class StoredSource final : public LeafSource {
       targets.push_back({{&array_, std::move(box)}, std::move(to)});
       at += size;
     }
-    return read(std::move(targets), scratch.slice(0, at));
+    return read(targets, scratch.slice(0, at));
   }
 
   Result<ByteSpan> chunk(const Box& box, const Shape& chunk_shape, Buffer& scratch) const override {
@@ -48,8 +48,8 @@ class StoredSource final : public LeafSource {
   bool immutable() const override { return true; }
 
  private:
-  Result<ByteSpan> read(std::vector<BoxTarget> targets, const Buffer& scratch) const {
-    CAIRN_TRY(read_boxes(*prefix_.store, std::move(targets), {}, runtime_));
+  Result<ByteSpan> read(const std::vector<BoxTarget>& targets, const Buffer& scratch) const {
+    CAIRN_TRY(read_boxes(*prefix_.store, targets, {}, runtime_));
     return scratch.bytes();
   }
 

@@ -112,6 +112,7 @@ Result<void> follow_index(const DirectoryView& view, const std::vector<IndexedAr
         return array.path.starts_with(below + "/");
       });
   std::vector<std::string> directories;
+  directories.reserve(list.size());
   for (const IndexedArray& array : list)
     directories.push_back(own_directory ? array.path.substr(below.size() + 1) : array.path);
   CAIRN_TRY_ASSIGN(OpenedPrefix found,

@@ -68,10 +68,11 @@ bool is_inside_of(const std::set<std::string>& checkpoints, std::string director
 }
 
 Error no_checkpoint_but(const std::set<std::string>& checkpoints) {
-  return Error(Code::kFailedPrecondition, "checkpoint/not-a-checkpoint",
-               fmt::format("there is no checkpoint here, but there are some inside of it ({}): "
-                           "`cairn ls` lists them; name one",
-                           *checkpoints.rbegin()));
+  return Error(
+      Code::kFailedPrecondition, "checkpoint/not-a-checkpoint",
+      fmt::format("there is no checkpoint here, but there are some in its subdirectories ({}): "
+                  "`cairn ls` lists them; name one",
+                  *checkpoints.rbegin()));
 }
 
 Result<CheckpointMetadata> read_metadata(const DirectoryView& view) {
@@ -134,6 +135,7 @@ bool reorder(const std::vector<std::string>& directories, OpenedPrefix& prefix) 
   }
   if (!places.empty()) return false;
   std::vector<ManifestArray> arrays;
+  arrays.reserve(order.size());
   for (const std::size_t place : order) arrays.push_back(std::move(prefix.manifest.arrays[place]));
   prefix.manifest.arrays = std::move(arrays);
   prefix.names = directories;

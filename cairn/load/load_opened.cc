@@ -81,6 +81,7 @@ Result<Tree> build_tree(const OpenedPrefix& prefix, const LoadOptions& options,
   if (has_structure(prefix) && options.keys.empty())
     return tree_from_structure(prefix.manifest.structure, work.destinations);
   std::vector<NamedLeaf> leaves;
+  leaves.reserve(work.which.size() + prefix.values.size());
   for (std::size_t n = 0; n < work.which.size(); ++n) {
     leaves.push_back({prefix.manifest.arrays[work.which[n]].path, work.destinations[n]});
   }
@@ -199,7 +200,7 @@ Result<void> read_arrays(const OpenedPrefix& prefix, const LoadWork& work,
       for (const Shard& shard : work.destinations[n].shards())
         targets.push_back({{&array, work.destinations[n].box_of(shard)}, shard.data});
     }
-    CAIRN_TRY(read_boxes(*prefix.store, std::move(targets),
+    CAIRN_TRY(read_boxes(*prefix.store, targets,
                          {.check = options.check, .progress = options.progress}, runtime));
   }
   return {};

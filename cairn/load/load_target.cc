@@ -92,9 +92,11 @@ Result<void> LoadTarget::ask_rules() {
   std::vector<std::size_t> asked = selected_;
   std::erase_if(asked, [&](std::size_t i) { return given_[i].has_value(); });
   std::vector<std::string> keys;
+  keys.reserve(asked.size());
   for (const std::size_t i : asked)
     keys.push_back(rule_key(seen_path(*prefix_, path(i), *options_)));
   std::vector<RuleLeaf> leaves;
+  leaves.reserve(asked.size());
   for (std::size_t n = 0; n < asked.size(); ++n)
     leaves.push_back({keys[n], &prefix_->manifest.arrays[asked[n]].stored.shape});
   CAIRN_TRY_ASSIGN(auto specs, match_partition_rules(*options_->partition_rules, leaves));
@@ -117,7 +119,7 @@ Result<Sharding> LoadTarget::choose(std::size_t i, const ShardedArray* like) con
   const ManifestArray& array = prefix_->manifest.arrays[i];
   if (given_[i]) return *given_[i];
   if (by_rule_[i]) return on_mesh(*by_rule_[i]);
-  const Sharding theirs = like != nullptr ? like->sharding() : Sharding();
+  Sharding theirs = like != nullptr ? like->sharding() : Sharding();
   const bool is_file = prefix_->manifest.layout == kSafetensorsLayout;
   if (!options_->mesh || (is_file && !options_->mesh_for_safetensors)) return theirs;
   if (options_->as_saved) {
@@ -126,8 +128,8 @@ Result<Sharding> LoadTarget::choose(std::size_t i, const ShardedArray* like) con
   }
   if (is_replicated(array)) return on_mesh({});
   return Error(Code::kInvalidArgument, "load/no-sharding",
-               fmt::format("No sharding specified for '{}' on multi-axis mesh: nothing says how it "
-                           "lies there; provide 'shardings' or 'partition_rules'",
+               fmt::format("No sharding specified for '{}' on multi-axis mesh: nothing says how to "
+                           "place it there; provide 'shardings' or 'partition_rules'",
                            seen_path(*prefix_, array.path, *options_).text()));
 }
 

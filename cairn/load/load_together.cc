@@ -100,7 +100,7 @@ class JointLoad {
     const Json* failure = said ? said->find("failure") : nullptr;
     const Json* again = said ? said->find("again") : nullptr;
     if (failure == nullptr || again == nullptr || !again->boolean())
-      return Error(Code::kInternal, "load/bad-message", "rank 0 said something odd");
+      return Error(Code::kInternal, "load/bad-message", "rank 0 sent an unknown message");
     if (!failure->is_null()) {
       if (auto error = error_from_json(*failure)) return std::move(*error);
     }

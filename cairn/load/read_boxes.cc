@@ -321,7 +321,7 @@ Result<void> check_blocks(const ManifestArray& array, std::uint64_t chunk, std::
   return {};
 }
 
-Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
+Result<void> read_boxes(storage::Store& store, const std::vector<BoxTarget>& targets,
                         const ReadOptions& options, Runtime& runtime) {
   std::vector<WantedBox> wanted;
   wanted.reserve(targets.size());
@@ -345,8 +345,7 @@ Result<Array> load_box(const OpenedPrefix& prefix, std::size_t which, const Box&
                                   "leaf " + array.path.text(), "take a part of it"));
   CAIRN_TRY_ASSIGN(Array result, Array::allocate(array.stored.dtype, box.shape()));
   std::vector<BoxTarget> targets{{{&array, box}, result}};
-  CAIRN_TRY(
-      read_boxes(*prefix.store, std::move(targets), {.check = check, .progress = {}}, runtime));
+  CAIRN_TRY(read_boxes(*prefix.store, targets, {.check = check, .progress = {}}, runtime));
   return result;
 }
 

@@ -24,11 +24,11 @@ struct ReadOptions {
   ProgressSink progress = {};
 };
 
-/// `corrupt`: load/checksum (with chunk, block, expected and found), load/chunk-missing (the
-/// manifest says that it is there), load/chunk-length, and what decoding says; each names leaf and
-/// object. A missing chunk of an array without sums is its fill value. On an error the destinations
-/// hold anything.
-Result<void> read_boxes(storage::Store& store, std::vector<BoxTarget> targets,
+/// `corrupt`: load/checksum (with chunk, block, expected and found), load/chunk-missing (though the
+/// manifest lists it), load/chunk-length, and errors of decoding; each names leaf and object. A
+/// missing chunk of an array without sums holds the fill value. After an error the content of the
+/// destinations is undefined.
+Result<void> read_boxes(storage::Store& store, const std::vector<BoxTarget>& targets,
                         const ReadOptions& options, Runtime& runtime);
 
 /// Compares `bytes`, the stored bytes of a chunk from `begin` on, with the sums of their blocks;

@@ -132,7 +132,7 @@ class Move {
     const Result<void> same =
         what == theirs ? Result<void>()
                        : Error(Code::kFailedPrecondition, "reshard/ranks-disagree",
-                               "this rank and rank 0 do not mean the same array and shardings");
+                               "this rank and rank 0 passed different arrays or shardings");
     return coord::agree(ranks, mine ? same : mine, kPhase);
   }
 

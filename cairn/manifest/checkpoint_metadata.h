@@ -19,7 +19,8 @@ struct CheckpointMetadata {
   Json::Object array_metadata = {};  ///< {"dtype", "shape"}, by the same keys
   std::optional<std::string> framework_version = {};
   Json custom_metadata = {};  ///< the user's; an object, or null
-  Json::Object others = {};   ///< what others have added; survives from_dict() and to_dict()
+  Json::Object others =
+      {};  ///< members that other programs added; kept by from_dict() and to_dict()
 
   Json to_dict() const;
   /// Missing members get their defaults. `corrupt` (metadata/not-an-object, metadata/bad-member

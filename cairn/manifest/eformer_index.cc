@@ -50,6 +50,7 @@ Result<std::vector<IndexedArray>> parse_list(const Json& json) {
     arrays.push_back(std::move(array));
   }
   std::vector<std::string_view> paths;
+  paths.reserve(arrays.size());
   for (const IndexedArray& array : arrays) paths.push_back(array.path);
   std::ranges::sort(paths);
   if (const auto twice = std::ranges::adjacent_find(paths); twice != paths.end()) {

@@ -60,7 +60,7 @@ Result<StructureFile> parse_members(std::string_view text, const std::string& pr
       parse_json(text, {.bytes = kMaxEformerStructureBytes, .values = kEformerIndexLimits.values});
   if (!json || json->object() == nullptr) {
     return Error(Code::kCorrupt, "structure-file/bad-json",
-                 json ? std::string("it is no JSON object") : json.error().to_string());
+                 json ? std::string("it is not a JSON object") : json.error().to_string());
   }
   const auto says = [&](std::string_view member, std::string_view expected) {
     const Json* found = json->find(member);

@@ -19,8 +19,9 @@ Result<ChunkSums> ChunkSums::make(std::uint64_t block_bytes, std::vector<std::ui
     if (blocks > crcs.size()) break;
   }
   if (blocks != crcs.size()) {
-    return Error(Code::kCorrupt, "manifest/checksums",
-                 fmt::format("{} checksums for chunks of another number of blocks", crcs.size()));
+    return Error(
+        Code::kCorrupt, "manifest/checksums",
+        fmt::format("the {} checksums do not match the blocks of the chunks", crcs.size()));
   }
   sums.lengths_ = std::move(lengths);
   sums.crcs_ = std::move(crcs);

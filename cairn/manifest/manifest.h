@@ -69,9 +69,10 @@ struct ManifestArray {
   format::StoredArray stored;
   std::optional<DType> cast_from;  ///< the type in the caller's memory, if the save cast it
   ChunkSums sums;
-  std::string sha256;  ///< of the C-order bytes as stored types; empty unless it was asked for
-  std::optional<PartitionSpec> spec = {};  ///< how it lay on the mesh, if it did
-  std::vector<PieceDigest> pieces = {};    ///< instead of `sha256`, where no rank had all of it
+  std::string
+      sha256;  ///< of the C-order bytes in the stored type; empty unless the save asked for it
+  std::optional<PartitionSpec> spec = {};  ///< its spec, if it was on a mesh
+  std::vector<PieceDigest> pieces = {};    ///< instead of `sha256`, if no rank had the whole array
 };
 
 /// A file that holds several arrays (safetensors): its name, size and the CRC of what precedes the

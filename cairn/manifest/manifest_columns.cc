@@ -26,7 +26,7 @@ namespace {
 Error columns_error(std::string_view name) {
   return Error(
       Code::kCorrupt, "manifest/columns",
-      fmt::format("the manifest's column '{}' has another length than the tree has arrays", name));
+      fmt::format("the manifest's column '{}' does not have one entry for each array", name));
 }
 
 template <typename T>

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t kMostStaticsBytes = kMiB;
 
 Error only_execution() {
-  return Error(Code::kUnimplemented, "pickle/unsupported", "only execution could make it");
+  return Error(Code::kUnimplemented, "pickle/unsupported",
+               "it can only be made by executing the pickle");
 }
 
 /// complex(1.0, 2.0) is the one call that is understood.

@@ -27,7 +27,7 @@ Error sums_error(const char* reason, const ManifestArray& array, std::uint64_t c
 
 Error no_array(std::size_t number, std::size_t count) {
   return Error(Code::kInternal, "sums/no-array",
-               fmt::format("somebody wrote array {}, but there are {}", number, count));
+               fmt::format("a writer summed array {}, but there are only {}", number, count));
 }
 
 /// Takes the ranges of one array, in order.

@@ -62,7 +62,7 @@ std::optional<DType> parse_dtype_argument(const nb::object& dtype) {
       nb::cast<std::string>(nb::module_::import_("cairn._dtypes").attr("name_of")(dtype));
   if (const auto known = parse_dtype(name)) return known;
   throw Failure(Error(Code::kInvalidArgument, "python/dtype",
-                      "'" + name + "' is no type of numbers that can be stored"));
+                      "'" + name + "' is not a numeric type that can be stored"));
 }
 
 Array share_memory(const nb::handle& owner, DType dtype, const Layout& layout, bool lend) {

@@ -51,7 +51,7 @@ std::optional<T> attribute(const nb::object& object, const char* name) {
   throw nb::type_error(fmt::format("{} of the retention rules is of the wrong kind", name).c_str());
 }
 
-RetentionRules rules_of(const nb::object& rules) {
+RetentionRules retention_of(const nb::object& rules) {
   if (rules.is_none()) return {};
   return {.keep_last_n = attribute<std::int64_t>(rules, "keep_last_n"),
           .keep_every_n = attribute<std::int64_t>(rules, "keep_every_n"),
@@ -96,7 +96,7 @@ void bind_checkpointer_options(nb::class_<PythonCheckpointer>& bound) {
                                     .step_policies = intervals_of(step_policies),
                                     .now = clock_of(now),
                                     .delete_old_temp_checkpoints = delete_old_temp_checkpoints,
-                                    .retention = rules_of(retention),
+                                    .retention = retention_of(retention),
                                     .run_id = std::move(run_id),
                                     .take_over = take_over,
                                     .watch_requests = watch_requests,

@@ -95,7 +95,7 @@ void check_may_begin() {
   const auto last = last_thread.load();
   if (last == decltype(last)() || last == std::this_thread::get_id()) return;
   throw Failure(Error(Code::kCancelled, "python/exiting",
-                      "the program is ending: its other threads can save and load no more"));
+                      "the program is ending: its other threads can no longer save or load"));
 }
 
 void translate_failures() {

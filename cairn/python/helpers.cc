@@ -60,6 +60,7 @@ std::vector<std::optional<Match>> matching_rules(
     bool strict) {
   const PartitionRules rules = numbered(given);
   std::vector<RuleLeaf> asked;
+  asked.reserve(leaves.size());
   for (const auto& [key, shape] : leaves)
     asked.push_back({.key = key, .shape = shape ? &*shape : nullptr});
   std::vector<std::optional<Match>> matches;

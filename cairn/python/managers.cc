@@ -30,8 +30,8 @@ WhileSaving while_saving_of(const std::string& name) {
                       "while_saving is \"wait\", \"refuse\" or \"queue\", not '" + name + "'"));
 }
 
-SaveHandle save(PythonManager& self, const PythonTrees& trees, const std::string& path,
-                const nb::kwargs& options) {
+SaveHandle save_by_manager(PythonManager& self, const PythonTrees& trees, const std::string& path,
+                           const nb::kwargs& options) {
   const SaveTreeOptions how{.save = save_options_of(options)};
   check_not_in_callback();
   const auto manager = self.at_work();
@@ -123,7 +123,7 @@ void bind_managers(nb::module_& module) {
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
           nb::arg("while_saving"), nb::arg("shard_size").none(), nb::arg("timeout").none())
-      .def("save", &save, nb::arg("trees"), nb::arg("path"), nb::arg("options"))
+      .def("save", &save_by_manager, nb::arg("trees"), nb::arg("path"), nb::arg("options"))
       .def("wait_until_finished", &wait_until_finished)
       .def("check_for_errors", &check_for_errors)
       .def("saves_in_flight",

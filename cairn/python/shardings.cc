@@ -45,6 +45,7 @@ Sharding of_boxes(const Shape& shape, const std::vector<std::pair<Shape, Shape>>
                   const Devices& devices) {
   const std::vector<Device> all = devices_of(devices);
   std::vector<Placement> placements;
+  placements.reserve(all.size());
   for (std::size_t i = 0; i < all.size(); ++i)
     placements.push_back({Box{boxes.at(i).first, boxes.at(i).second}, all[i]});
   return value_of(Sharding::of_boxes(shape, std::move(placements)));

@@ -68,6 +68,7 @@ void check_depth(std::size_t levels) {
 void check_distinct(const std::vector<std::string>& names) {
   const std::vector<Key> keys(names.begin(), names.end());
   std::vector<const Key*> pointers;
+  pointers.reserve(keys.size());
   for (const Key& key : keys) pointers.push_back(&key);
   const auto twice = find_collision(std::move(pointers));
   if (!twice) return;
@@ -123,7 +124,7 @@ class Packer {
     if (is_exactly(key, &PyUnicode_Type)) {
       if (auto text = utf8_of(key)) return Key(*std::move(text));
     }
-    refuse(fmt::format("has the key {}; keys are texts in UTF-8 or integers of 64 bits",
+    refuse(fmt::format("has the key {}; keys must be UTF-8 text or 64-bit integers",
                        nb::cast<std::string>(nb::repr(key))));
     return std::nullopt;
   }
@@ -154,7 +155,7 @@ class Packer {
 
   Tree pack_text(const nb::handle& object) {
     auto text = utf8_of(object);
-    return text ? Tree(Value(*std::move(text))) : refuse("is a text that UTF-8 cannot hold");
+    return text ? Tree(Value(*std::move(text))) : refuse("is a text that UTF-8 cannot encode");
   }
 
   std::optional<Tree> pack_value(const nb::handle& object) {

@@ -97,7 +97,7 @@ class Divider {
       const int last = groups.ranks(g)->back();
       if (last < ranks_) continue;
       return Error(Code::kInvalidArgument, "plan/unknown-rank",
-                   fmt::format("it lies on rank {} among others, but {} rank{} take part; save it "
+                   fmt::format("it is on rank {} and others, but only {} rank{} take part; save it "
                                "from every process that holds a part of it",
                                last, ranks_, ranks_ == 1 ? "" : "s"));
     }

@@ -26,7 +26,7 @@ constexpr char kBetween = '\t';
 std::string shortened(const Value& value) {
   const auto json = value_to_json(value);
   const Json* inside = json ? json->find("value") : nullptr;
-  const std::string text = json ? dump_json(inside != nullptr ? *inside : *json, {}) : "";
+  std::string text = json ? dump_json(inside != nullptr ? *inside : *json, {}) : "";
   if (text.size() <= kMostOfAValue) return text;
   return "a value with the digest " + sha256_hex(as_bytes(text)).substr(0, 8);
 }

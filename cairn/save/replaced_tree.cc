@@ -213,7 +213,7 @@ Result<void> check_replaced_file(const PreparedTree& tree, const Uri& file, Runt
   const std::string place = file.to_string();
   const auto refuse = [&](const std::string& what) {
     return Error(Code::kAlreadyExists, "save/other-tree",
-                 fmt::format("{} is no safetensors file{}; {}", place, what, kWhatToDo));
+                 fmt::format("{} is not a safetensors file{}; {}", place, what, kWhatToDo));
   };
   if (const auto kind = kind_of_file(**store, name)) return refuse(fmt::format(" but {}", *kind));
   const auto there = open_safetensors_file(*std::move(store), name);

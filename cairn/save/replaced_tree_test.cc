@@ -281,9 +281,9 @@ TEST_F(ReplacedTree, InOneFileIsNotReplacedByAnother) {
   must(save(others(), "", {.overwrite = true}));
   expect_refused(Tree(array({3})), "", {}, HasSubstr("only the new one has the root"));
   const std::vector<std::pair<std::string, std::string>> files{
-      {"PK\3\4 and more of it", "no safetensors file but a zip archive"},
-      {"a letter to a friend", "no safetensors file that can be read"},
-      {"x", "no safetensors file that can be read"}};
+      {"PK\3\4 and more of it", "not a safetensors file but a zip archive"},
+      {"a letter to a friend", "not a safetensors file that can be read"},
+      {"x", "not a safetensors file that can be read"}};
   for (const auto& [content, says] : files) {
     testing::write_file(path_, content);
     expect_refused(others(), "", {}, HasSubstr(says));

@@ -139,9 +139,9 @@ void SaveHandle::on_end(Listener listener) const {
   {
     MutexLock lock(state_->mutex);
     ended = state_->ended;
-    if (!ended) state_->listeners.push_back(std::move(listener));
+    if (!ended) return state_->listeners.push_back(std::move(listener));
   }
-  if (ended) listener(*ended);
+  listener(*ended);
 }
 
 SaveHandle SaveHandle::of_nothing(std::string path) {

@@ -48,7 +48,7 @@ Result<Opening> parse_opening(std::string_view text) {
   if (attempt == nullptr || attempt->text() == nullptr || directory == nullptr ||
       directory->text() == nullptr || fingerprint == nullptr) {
     return Error(Code::kInternal, "save/bad-opening",
-                 "rank 0 said something that this version does not understand");
+                 "rank 0 sent a message that this version does not understand");
   }
   CAIRN_TRY_ASSIGN(auto uri, parse_uri(*directory->text()));
   return Opening{*attempt->text(), std::move(uri), *fingerprint};
@@ -135,7 +135,7 @@ class JointSave final : public SaveSteps {
     const Json* leaves = json ? json->find("leaves") : nullptr;
     if (leaves == nullptr || leaves->text() == nullptr)
       return json ? error_from_json(*json) : std::nullopt;
-    const auto error = error_from_json(*json->find("failure"));
+    auto error = error_from_json(*json->find("failure"));
     const std::string named = trees_ ? name_differences(*leaves->text(), list_leaves(*trees_)) : "";
     if (!error || named.empty()) return error;
     return Error(Code::kFailedPrecondition, "save/ranks-disagree",
@@ -225,7 +225,7 @@ class JointSave final : public SaveSteps {
     SumsByPrefix sums(trees_->size());
     const auto take = [&](RankReport told) -> Result<void> {
       if (told.sums.size() != sums.size())
-        return Error(Code::kCorrupt, "ranks/bad-report", "it speaks of other prefixes")
+        return Error(Code::kCorrupt, "ranks/bad-report", "it reports other prefixes")
             .in(fmt::format("rank {}", told.rank));
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i].add(told.sums[i]);
       return {};

@@ -68,7 +68,8 @@ Result<MeshAxis> parse_axis(std::string_view text) {
   if (status != std::errc() || end != last) {
     return refuse(
         "mesh/syntax",
-        fmt::format("'{}' is no axis of a mesh; write a name and a size, such as fsdp=4", text));
+        fmt::format("'{}' is not an axis of a mesh; write a name and a size, such as fsdp=4",
+                    text));
   }
   return MeshAxis{std::string(text.substr(0, equals)), size};
 }
@@ -143,6 +144,7 @@ Result<Mesh> Mesh::over_ranks(std::vector<MeshAxis> axes, int ranks) {
   }
   const int each = static_cast<int>(count) / ranks;
   std::vector<Device> devices;
+  devices.reserve(count);
   for (int id = 0; id < static_cast<int>(count); ++id) devices.push_back({id, id / each});
   return make(std::move(axes), std::move(devices));
 }

@@ -61,7 +61,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
     }));
   if (error == PCRE2_ERROR_HEAP_FAILED) return out_of_memory();
   return refuse("regex/unsupported",
-                fmt::format("the expression is too much for PCRE2: {}", describe(error)));
+                fmt::format("the expression is too large for PCRE2: {}", describe(error)));
 }
 
 struct RegexSearch::State {
@@ -97,7 +97,7 @@ Result<bool> RegexSearch::finds(const Regex& regex) {
   if (found == PCRE2_ERROR_NOMEMORY) return out_of_memory();
   if (found == PCRE2_ERROR_MATCHLIMIT || found == PCRE2_ERROR_HEAPLIMIT) {
     return refuse("regex/limit",
-                  "the search was given up after too many steps; repeats within repeats are the "
+                  "the search stopped after too many steps; repeats within repeats are the "
                   "usual cause");
   }
   return Error(Code::kInternal, "regex/search", "PCRE2 failed: " + describe(found));

@@ -19,7 +19,7 @@ class PinnedReader final : public ObjectReader {
 
   std::uint64_t size() const override { return object_->size(); }
   Result<void> read_at(std::uint64_t offset, MutableByteSpan out) override {
-    const auto done = object_->read_at(offset, out);
+    auto done = object_->read_at(offset, out);
     // A file that became shorter is a changed one.
     CAIRN_TRY(check());
     return done;

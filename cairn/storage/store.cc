@@ -9,7 +9,7 @@ namespace cairn::storage {
 
 Result<std::unique_ptr<ObjectWriter>> Store::create_shared(std::string_view key, std::uint64_t) {
   return Error(Code::kUnimplemented, "storage/no-shared-write",
-               "this store has no objects that several processes write together")
+               "this store does not let several processes write one object")
       .in(describe(key));
 }
 
@@ -17,7 +17,7 @@ Result<Buffer> read_all(Store& store, std::string_view key, std::uint64_t limit)
   CAIRN_TRY_ASSIGN(auto reader, store.open(key));
   if (reader->size() > limit) {
     return Error(Code::kResourceExhausted, "storage/too-large",
-                 fmt::format("it has {}, and at most {} are read", format_bytes(reader->size()),
+                 fmt::format("it has {}, more than the limit of {}", format_bytes(reader->size()),
                              format_bytes(limit)))
         .in(store.describe(key));
   }

@@ -50,6 +50,7 @@ Result<SpecTree> match_partition_rules(const PartitionRules& rules,
   keys.reserve(paths.size());
   for (const KeyPath& path : paths) keys.push_back(rule_key(path));
   std::vector<RuleLeaf> leaves;
+  leaves.reserve(paths.size());
   for (std::size_t i = 0; i < paths.size(); ++i) leaves.push_back({keys[i], shapes[i]});
   CAIRN_TRY_ASSIGN(auto specs, match_partition_rules(rules, leaves, options));
   SpecTree tree;
@@ -88,7 +89,7 @@ Result<Tree> apply_sharding_tree(Tree tree, const ShardingTree& shardings, int r
     if (!array->whole()) {
       return Error(Code::kFailedPrecondition, "sharding/not-whole",
                    fmt::format("leaf {} is not whole in this process, so it cannot be cut here; "
-                               "save it and load it with the sharding that is wanted",
+                               "save it and load it with the new sharding",
                                path.text()));
     }
     CAIRN_TRY_ASSIGN(auto sharded, make_sharded(array->dtype(), array->shape(), found->second, rank,

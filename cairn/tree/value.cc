@@ -175,8 +175,9 @@ bool same_bits(double a, double b) {
 
 Result<Integer> Integer::parse(std::string_view digits) {
   if (digits.size() > kMaxValueBytes || !canonical_integer(digits)) {
-    return Error(Code::kInvalidArgument, "value/bad-integer",
-                 fmt::format("'{}' is no integer in plain decimal digits", digits.substr(0, 40)));
+    return Error(
+        Code::kInvalidArgument, "value/bad-integer",
+        fmt::format("'{}' is not an integer in plain decimal digits", digits.substr(0, 40)));
   }
   Integer integer;
   integer.digits_ = digits;
@@ -201,7 +202,7 @@ Result<Json> value_to_json(const Value& value) {
   const auto refuse = [raw_size] {
     return Error(
         Code::kInvalidArgument, "value/too-large",
-        fmt::format("a value of {} bytes is too large for a leaf that is no array (at most "
+        fmt::format("a value of {} bytes is too large for a leaf that is not an array (at most "
                     "{} as JSON); store it as an array",
                     raw_size, kMaxValueBytes));
   };

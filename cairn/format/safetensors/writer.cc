@@ -63,7 +63,7 @@ Result<void> Writer::write(const Tensor& tensor, std::uint64_t offset, ByteSpan 
 Result<void> Writer::set_metadata(const Metadata& metadata) {
   if (!header_last_) {
     return Error(Code::kFailedPrecondition, "safetensors/header-written",
-                 "the header is in the store already");
+                 "the header is already in the store");
   }
   CAIRN_TRY_ASSIGN(std::string text, make_header(header_.tensors, metadata));
   if (text.size() != text_.size()) {

@@ -53,10 +53,11 @@ const NumpyType* find_numpy(std::string_view code) {
 bool is_named(DType dtype) { return std::ranges::find(kNamedTypes, dtype) != kNamedTypes.end(); }
 
 Error unknown_type(const Json& value) {
-  return Error(Code::kCorrupt, "zarr2/dtype-unknown",
-               fmt::format("dtype {} is no element type of zarr v2; expected a NumPy type such as "
-                           "\"<f4\", or a name such as \"bfloat16\"",
-                           shown(value)));
+  return Error(
+      Code::kCorrupt, "zarr2/dtype-unknown",
+      fmt::format("dtype {} is not an element type of zarr v2; expected a NumPy type such as "
+                  "\"<f4\", or a name such as \"bfloat16\"",
+                  shown(value)));
 }
 
 struct RefusedKind {

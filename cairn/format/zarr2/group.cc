@@ -21,7 +21,7 @@ Result<void> check_group(std::string_view text) {
   const auto json = parse_json(text);
   const Json* const version = json ? json->find("zarr_format") : nullptr;
   if (version != nullptr && version->integer() == 2) return {};
-  return Error(Code::kCorrupt, "zarr2/group", "this is no .zgroup of zarr v2");
+  return Error(Code::kCorrupt, "zarr2/group", "this is not a .zgroup of zarr v2");
 }
 
 }  // namespace cairn::format::zarr2

@@ -201,7 +201,7 @@ Result<void> LocalStore::check_is_file(FileKind kind, std::string_view key) cons
   if (kind == FileKind::kFile) return {};
   return Error(Code::kNotFound, "storage/not-found",
                kind == FileKind::kDirectory ? "it is a directory, not an object"
-                                            : "it is no regular file")
+                                            : "it is not a regular file")
       .in(describe(key));
 }
 
