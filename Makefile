@@ -67,10 +67,10 @@ fuzz:  ## replay the corpora, then 200,000 new inputs for each target (RUNS=n fo
 	cmake --build --preset fuzz --target cairn_fuzzers
 	@tools/run_fuzz.sh $(RUNS)
 
-tidy:  ## clang-tidy over the product sources
+tidy:  ## clang-tidy over the product sources; DEEP=1: and the static analyzer, for an hour
 	@tools/install_packages.sh build clang
 	cmake --preset clang
-	@/usr/bin/python3 tools/check_tidy.py build/clang
+	@/usr/bin/python3 tools/check_tidy.py build/clang $(if $(DEEP),--deep)
 
 clean:  ## remove everything that was built (.venv stays)
 	rm -rf build

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""clang-tidy over the product sources.
+"""clang-tidy over the product sources, a dozen of a room at once (CAIRN_UNITY).
 
-    tools/check_tidy.py BUILD [JOBS]
+    tools/check_tidy.py BUILD [--deep]
 
-BUILD is where compile_commands.json is. A source that was clean is not looked at again until it, a
-header it includes, its flags or .clang-tidy change: BUILD/tidy remembers it by the digest of what
-the preprocessor makes of it, comments included.
+BUILD is where compile_commands.json is. --deep: the static analyzer too. Sources that were clean
+are not checked again until they, a header they include, their flags or .clang-tidy change:
+BUILD/tidy keeps the digest of their preprocessed text, comments included.
 """
 
+import argparse
 import hashlib
 import json
 import os
@@ -22,12 +23,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIDY = "clang-tidy-19"
+# By default the analyzer skips functions of included files, and here every source is one.
+DEEP = ["--checks=clang-analyzer-*", "--extra-arg=-Xclang",
+        "--extra-arg=-analyzer-opt-analyze-headers"]
 
 
 def product_sources(build: Path):
-    entries = json.loads((build / "compile_commands.json").read_text())
-    chosen = re.compile(re.escape(f"{ROOT}/cairn/") + r"(?!testing/).*(?<!_test)\.cc$")
-    return [entry for entry in entries if chosen.match(entry["file"])]
+    """The largest first: they take longest."""
+    chosen = re.compile(rf"{re.escape(str(build))}/cairn/.*/Unity/unity_\d+_cxx\.cxx")
+    entries = [entry for entry in json.loads((build / "compile_commands.json").read_text())
+               if chosen.fullmatch(entry["file"])]
+    return sorted(entries, key=lambda entry: -size(Path(entry["file"])))
+
+
+def size(unity: Path) -> int:
+    return sum(os.path.getsize(name) for name in re.findall(r'"(.*)"', unity.read_text()))
 
 
 def digest(entry, rules: bytes) -> str:
@@ -39,13 +49,13 @@ def digest(entry, rules: bytes) -> str:
     return hashlib.sha256(rules + shlex.join(words).encode() + made).hexdigest()
 
 
-def check(entry, build: Path, rules: bytes) -> str:
+def check(entry, build: Path, options: list[str], rules: bytes) -> str:
     """What clang-tidy says, or nothing."""
     clean = build / "tidy" / digest(entry, rules)
     if clean.exists():
         return ""
-    done = subprocess.run([TIDY, "-p", build, "--quiet", "--warnings-as-errors=*", entry["file"]],
-                          capture_output=True, text=True)
+    done = subprocess.run([TIDY, "-p", build, "--quiet", "--warnings-as-errors=*", *options,
+                           entry["file"]], capture_output=True, text=True)
     if done.returncode != 0:
         return done.stdout + done.stderr
     clean.touch()
@@ -53,23 +63,25 @@ def check(entry, build: Path, rules: bytes) -> str:
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    build = Path(sys.argv[1])
-    jobs = int(sys.argv[2]) if len(sys.argv) == 3 else os.cpu_count()
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("--deep", action="store_true")
+    asked = parser.parse_args()
+    build = asked.build.resolve()
+    options = DEEP if asked.deep else []
     (build / "tidy").mkdir(exist_ok=True)
     version = subprocess.run([TIDY, "--version"], check=True, capture_output=True).stdout
-    rules = version + (ROOT / ".clang-tidy").read_bytes()
+    rules = version + (ROOT / ".clang-tidy").read_bytes() + shlex.join(options).encode()
     start = time.monotonic()
     entries = product_sources(build)
     bad = 0
-    with ThreadPoolExecutor(jobs) as pool:
-        for findings in pool.map(lambda entry: check(entry, build, rules), entries):
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for findings in pool.map(lambda entry: check(entry, build, options, rules), entries):
             print(findings, end="", flush=True)
             bad += findings != ""
-    print(f"clang-tidy: {len(entries)} sources, {bad} with findings, "
+    print(f"clang-tidy: {len(entries)} unity sources, {bad} with findings, "
           f"{(time.monotonic() - start) / 60:.1f} minutes")
-    sys.exit(1 if bad else 0)
+    sys.exit(1 if bad or not entries else 0)
 
 
 if __name__ == "__main__":
