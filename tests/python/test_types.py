@@ -87,14 +87,25 @@ def test_the_stub_says_what_the_compiled_part_has():
     check_stub(ast.parse((PACKAGE / "cairn" / "_core.pyi").read_text()), _core)
 
 
-def test_the_stub_names_the_options_that_saves_take(tmp_path):
+def names_of_options(of):
     stub = ast.parse((PACKAGE / "cairn" / "_core.pyi").read_text())
-    [options] = [node for node in stub.body
-                 if isinstance(node, ast.ClassDef) and node.name == "_SaveOptions"]
-    names = [node.target.id for node in options.body if isinstance(node, ast.AnnAssign)]
+    [options] = [node for node in stub.body if isinstance(node, ast.ClassDef) and node.name == of]
+    return [node.target.id for node in options.body if isinstance(node, ast.AnnAssign)]
+
+
+def test_the_stub_names_the_options_that_saves_take(tmp_path):
+    names = names_of_options("_SaveOptions")
     path = str(tmp_path / "c")
     _core.begin_save([("", {})], path, **dict.fromkeys(names)).wait()
     with pytest.raises(TypeError, match="saves have no strides"):
         _core.begin_save([("", {})], path, strides=None)
     with pytest.raises(TypeError, match="step is of the wrong kind"):
         _core.begin_save([("", {})], path, step="three")
+
+
+def test_the_stub_names_the_options_that_loads_take():
+    _core.LoadRequest(**dict.fromkeys(names_of_options("_LoadOptions")))
+    with pytest.raises(TypeError, match="loads have no strides"):
+        _core.LoadRequest(strides=None)
+    with pytest.raises(TypeError, match="chunk_size is of the wrong kind"):
+        _core.LoadRequest(chunk_size="three")

@@ -150,35 +150,49 @@ def begin_save(trees: Sequence[tuple[str, Any]], path: str, *, waited_for: bool 
 
 _Spec = Sequence[Sequence[str]]
 
-class LoadRequest:
-    """What is to be loaded, and where to.
+class _LoadOptions(TypedDict, total=False):
+    """What every call that loads takes; what is missing or None is as the library's LoadOptions
+    says.
 
     `onto` returns the mesh and the rules, each or None; `choose` gets (parts, key, shape) of each
-    array and returns what the caller says of it; `shardings` says it by key. `as_saved`: on a mesh,
-    the template and how arrays lay when they were saved count. `replicate`: which of those that
-    nothing is said about go to every device of a mesh, "one-axis" (on such a mesh), "unsharded" or
-    "all"; others are refused.
-    `mesh_for_safetensors`: False: of such files only what the caller names goes to the mesh.
-    `mismatch_allowed`: False: an array that `choose` says nothing of is refused.
+    array and returns its sharding, spec or None; `shardings` gives them by key. `as_saved`: on a
+    mesh, use the template and the saved specs. `replicate`: arrays that are replicated if nothing
+    else places them: "one-axis" (on such a mesh), "unsharded" or "all"; others are refused.
+    `mesh_for_safetensors`: False: arrays of such files go to the mesh only if the caller names
+    them. `mismatch_allowed`: False: an array for which `choose` returns None is refused.
     `place` gets parts, dtype, shape, [(position, numpy array)] and the sharding of each array that
     was read."""
 
-    def __init__(self, *, prefix: str | None = None, keys: Sequence[Sequence[str]] = (),
-                 dtype: Any = None, like: Any = None, strict_shapes: bool = True,
-                 like_dtypes: bool = False, validate: bool = False,
-                 onto: Callable[[], tuple[Mesh | None, Sequence[tuple[str, _Spec]] | None]]
-                 | None = None,
-                 choose: Callable[[list[tuple[Any, ...]]],
-                                  Sequence[Sharding | _Spec | None]] | None = None,
-                 shardings: Sequence[tuple[Sequence[str], Sharding]] = (),
-                 as_saved: bool = True, replicate: str = "one-axis",
-                 mesh_for_safetensors: bool = True, mismatch_allowed: bool = True,
-                 keys_with_prefix: bool = False,
-                 place: Callable[..., Any] | None = None, nested: bool = False,
-                 chunk_size: int = 0, use_async: bool = True, timeout: float | None = None,
-                 progress: _Progress = None, fill: bool = False,
-                 keep_values: bool = False, to_unpickle: bool = False,
-                 description: bool = False) -> None: ...
+    prefix: str | None
+    keys: Sequence[Sequence[str]]
+    dtype: Any
+    like: Any
+    strict_shapes: bool
+    like_dtypes: bool
+    validate: bool
+    onto: Callable[[], tuple[Mesh | None, Sequence[tuple[str, _Spec]] | None]] | None
+    choose: Callable[[list[tuple[Any, ...]]], Sequence[Sharding | _Spec | None]] | None
+    shardings: Sequence[tuple[Sequence[str], Sharding]]
+    as_saved: bool
+    replicate: str
+    mesh_for_safetensors: bool
+    mismatch_allowed: bool
+    keys_with_prefix: bool
+    place: Callable[..., Any] | None
+    nested: bool
+    chunk_size: int
+    use_async: bool
+    timeout: float | None
+    progress: _Progress
+    fill: bool
+    keep_values: bool
+    to_unpickle: bool
+    description: bool
+
+class LoadRequest:
+    """What is to be loaded, and where to."""
+
+    def __init__(self, **options: Unpack[_LoadOptions]) -> None: ...
 
 # With a template, the list of its leaves stands for the tree.
 def load(path: str, request: LoadRequest) -> tuple[Any, str, str, dict[str, Any]]: ...
