@@ -35,38 +35,6 @@ TEST(Estimate, CountsSmallTypesAsPacked) {
   EXPECT_EQ(estimate_array_nbytes(DType::kInt16, {kMost}).error().reason(), "shape/overflow");
 }
 
-std::vector<Index> lengths(Shape shape, std::uint64_t limit) {
-  std::vector<Index> all;
-  for (const Array& chunk : chunk_tensor_by_memory(*Array::zeros(DType::kFloat32, shape), limit)) {
-    all.push_back(chunk.shape().front());
-  }
-  return all;
-}
-
-TEST(Estimate, ChunksAlongTheFirstDimension) {
-  using Lengths = std::vector<Index>;
-  EXPECT_EQ(lengths({10, 2}, 80), (Lengths{10}));
-  EXPECT_EQ(lengths({10, 2}, 79), (Lengths{5, 5}));
-  EXPECT_EQ(lengths({10, 2}, 27), (Lengths{3, 3, 4}));
-  EXPECT_EQ(lengths({5}, 8), (Lengths{1, 1, 3}));
-  EXPECT_EQ(lengths({10, 2}, 8), (Lengths(10, 1)));
-  EXPECT_EQ(lengths({10, 2}, 7), (Lengths{10}));
-  EXPECT_EQ(lengths({10, 2}, 0), (Lengths{10}));
-  EXPECT_EQ(lengths({0, 2}, 1), (Lengths{0}));
-}
-
-TEST(Estimate, ChunksHoldEveryElementOnce) {
-  Array array = *Array::zeros(DType::kUint8, {7, 3});
-  for (std::size_t i = 0; i < 21; ++i) array.mutable_bytes()[i] = static_cast<std::byte>(i);
-  std::string joined;
-  for (const Array& chunk : chunk_tensor_by_memory(array, 6)) joined += as_text(chunk.bytes());
-  EXPECT_EQ(joined, as_text(array.bytes()));
-}
-
-TEST(Estimate, LeavesAScalarWhole) {
-  EXPECT_EQ(chunk_tensor_by_memory(*Array::zeros(DType::kFloat64, {}), 1).size(), 1U);
-}
-
 TEST(Checksum, IsOfTheElementsInCOrder) {
   const auto bytes = as_bytes("abcdef");
   const Array array = *Array::wrap(DType::kUint8, {2, 3}, Buffer::lend(bytes, nullptr));

@@ -122,20 +122,6 @@ Result<Uri> parse_uri(std::string_view text) {
   return Uri{std::move(scheme), std::string(authority), std::string(rest)};
 }
 
-Result<Uri> join_uri(const Uri& base, std::string_view below) {
-  if (below.empty()) return base;
-  CAIRN_TRY_ASSIGN(Uri place, parse_uri(below));
-  if (is_url(below) || below.front() == '/') {
-    if (place.scheme == base.scheme) return place;
-    return invalid("uri/scheme-mismatch", "'" + std::string(below) + "' cannot be joined to '" +
-                                              base.to_string() + "': the schemes differ");
-  }
-  Uri joined = base;
-  if (!joined.path.empty() && joined.path.back() != '/') joined.path += '/';
-  joined.path += below;
-  return joined;
-}
-
 std::pair<Uri, std::string> split_uri(Uri uri) {
   const std::size_t slash = uri.path.rfind('/');
   const bool alone = slash == std::string::npos;
@@ -160,17 +146,6 @@ bool is_safe_relative_path(std::string_view path) {
     if (slash == std::string_view::npos) return true;
     path.remove_prefix(slash + 1);
   }
-}
-
-bool is_gcs_path(std::string_view path) { return path.starts_with("gs://"); }
-
-Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path) {
-  if (!is_gcs_path(path)) {
-    return Error(Code::kInvalidArgument, "uri/not-gcs",
-                 "'" + std::string(path) + "' is not a path of the form gs://bucket/name");
-  }
-  CAIRN_TRY_ASSIGN(Uri uri, parse_uri(path));
-  return std::pair(std::move(uri.authority), std::move(uri.path));
 }
 
 }  // namespace cairn

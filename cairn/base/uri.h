@@ -54,10 +54,6 @@ struct Uri {
 /// here). Does not look at the disk, decodes no percent escapes, and refuses no scheme.
 Result<Uri> parse_uri(std::string_view text);
 
-/// `base` with `below` appended. `below` is a relative path, or empty; an absolute path or a URL of
-/// the same scheme replaces the base; another scheme is refused (uri/scheme-mismatch).
-Result<Uri> join_uri(const Uri& base, std::string_view below);
-
 /// Where the last component lies, and its name: "/a/b" is {"/a", "b"}, "b" is {".", "b"},
 /// "gs://bucket/b" is {"gs://bucket", "b"}.
 std::pair<Uri, std::string> split_uri(Uri uri);
@@ -68,10 +64,5 @@ std::string join_path(std::string_view directory, std::string_view name);
 /// Does this name stay below the directory it is joined to? False for "", absolute paths, "..",
 /// ".", empty components, NUL and a trailing slash.
 bool is_safe_relative_path(std::string_view path);
-
-/// Does the path begin with "gs://"? As the reference system asks it; the path need not be valid.
-bool is_gcs_path(std::string_view path);
-/// Bucket and name of "gs://bucket/a/b". `invalid_argument` (uri/not-gcs, uri/no-bucket).
-Result<std::pair<std::string, std::string>> parse_gcs_path(std::string_view path);
 
 }  // namespace cairn

@@ -64,42 +64,6 @@ TEST(Uri, RefusesWhatNamesNoPlace) {
   }
 }
 
-TEST(Uri, JoinsRelativePathsAndTakesAbsoluteOnes) {
-  const struct {
-    const char* base;
-    const char* below;
-    const char* joined;
-  } kTable[] = {
-      {"/a", "b/c", "/a/b/c"},
-      {"/a/", "b", "/a/b"},
-      {"/", "b", "/b"},
-      {"a", "", "a"},
-      {"/a", "/b", "/b"},
-      {"/a", "file:///b", "/b"},
-      {"gs://k", "a/b", "gs://k/a/b"},
-      {"gs://k/a", "b", "gs://k/a/b"},
-      {"gs://k/a", "", "gs://k/a"},
-      {"gs://k/a", "gs://l/b", "gs://l/b"},
-      {"memory://", "a", "memory:///a"},
-  };
-  for (const auto& row : kTable) {
-    const Result<Uri> joined = join_uri(*parse_uri(row.base), row.below);
-    ASSERT_TRUE(joined) << row.base << " + " << row.below;
-    EXPECT_EQ(joined->to_string(), row.joined);
-  }
-}
-
-TEST(Uri, RefusesToJoinAcrossSchemes) {
-  const std::pair<const char*, const char*> kTable[] = {
-      {"/a", "gs://k/b"}, {"gs://k/a", "s3://k/b"}, {"gs://k/a", "/b"}, {"gs://k", "file:///b"}};
-  for (const auto& [base, below] : kTable) {
-    const Result<Uri> joined = join_uri(*parse_uri(base), below);
-    ASSERT_FALSE(joined) << base << " + " << below;
-    EXPECT_EQ(joined.error().reason(), "uri/scheme-mismatch");
-  }
-  EXPECT_EQ(join_uri(*parse_uri("/a"), "b\0"s).error().reason(), "uri/nul");
-}
-
 TEST(Uri, SplitsOffTheLastComponent) {
   const struct {
     const char* whole;
@@ -194,18 +158,6 @@ TEST(LocalPath, LeadsUpAndDown) {
     EXPECT_EQ(path.parent().text(), row.parent);
     EXPECT_EQ(path.name(), row.name) << row.text;
   }
-}
-
-TEST(Uri, TakesGcsPathsApart) {
-  EXPECT_TRUE(is_gcs_path("gs://bucket/a"));
-  EXPECT_FALSE(is_gcs_path("/gs/bucket"));
-  const auto parts = parse_gcs_path("gs://bucket/a/b");
-  ASSERT_TRUE(parts);
-  EXPECT_EQ(parts->first, "bucket");
-  EXPECT_EQ(parts->second, "a/b");
-  EXPECT_EQ(parse_gcs_path("gs://bucket")->second, "");
-  EXPECT_EQ(parse_gcs_path("s3://bucket/a").error().reason(), "uri/not-gcs");
-  EXPECT_EQ(parse_gcs_path("gs:///a").error().reason(), "uri/no-bucket");
 }
 
 }  // namespace

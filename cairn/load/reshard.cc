@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "cairn/array/array.h"
-#include "cairn/array/cast.h"
 #include "cairn/array/flat_range.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/sharding/describe_shardings.h"
@@ -249,18 +248,6 @@ class Move {
 Result<ShardedArray> reshard(const ShardedArray& array, const Sharding& target, Runtime& runtime,
                              const ReshardOptions& options) {
   return Move(array, target, runtime, options).run();
-}
-
-Result<ShardedArray> broadcast_tensor(const Array& tensor, std::uint64_t memory_limit,
-                                      Runtime& runtime, const Sharding& target) {
-  return reshard(tensor, target, runtime, {.memory_limit = memory_limit});
-}
-
-Result<Array> to_host(const ShardedArray& array, std::optional<DType> float_dtype,
-                      Runtime& runtime) {
-  if (array.sharding() == Sharding() && array.whole()) return put_dtype(array.array(), float_dtype);
-  CAIRN_TRY_ASSIGN(const auto whole, reshard(array, Sharding(), runtime));
-  return put_dtype(whole.array(), float_dtype);
 }
 
 }  // namespace cairn

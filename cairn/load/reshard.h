@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 
 #include "cairn/runtime/runtime.h"
 #include "cairn/sharding/sharded_array.h"
@@ -29,14 +28,5 @@ struct ReshardOptions {
 /// (reshard/ranks-disagree); errors of the coordinator. If one rank fails, all get its error.
 Result<ShardedArray> reshard(const ShardedArray& array, const Sharding& target, Runtime& runtime,
                              const ReshardOptions& options = {});
-
-/// Rank 0's array on every rank, or on a sharding, in pieces of at most `memory_limit` bytes.
-Result<ShardedArray> broadcast_tensor(const Array& tensor, std::uint64_t memory_limit,
-                                      Runtime& runtime, const Sharding& target = {});
-
-/// The whole array on every rank, floats cast as put_dtype() does. An array without a sharding is
-/// whole already. Errors of reshard() and put_dtype().
-Result<Array> to_host(const ShardedArray& array, std::optional<DType> float_dtype,
-                      Runtime& runtime);
 
 }  // namespace cairn

@@ -107,7 +107,7 @@ TEST(Reshard, RefusesRanksThatTheJobDoesNotHave) {
             "plan/unknown-rank");
 }
 
-TEST(BroadcastTensor, GivesRankZerosArrayToAll) {
+TEST(Reshard, BroadcastsTheArrayOfRankZero) {
   testing::Random random(53);
   const Array whole = testing::random_array(random, DType::kFloat32, {30, 7});
   const Array other = testing::random_array(random, DType::kFloat32, {30, 7});
@@ -116,31 +116,13 @@ TEST(BroadcastTensor, GivesRankZerosArrayToAll) {
     for (const std::uint64_t limit : {0U, 1U, 100U, 1U << 20}) {
       testing::run_ranks(3, [&](coord::Coordinator& coordinator) {
         Runtime runtime({.threads = 1, .coordinator = &coordinator});
-        const auto told =
-            broadcast_tensor(coordinator.rank() == 0 ? whole : other, limit, runtime, target);
-        ASSERT_TRUE(told) << told.error().to_string();
-        expect_held(*told, whole, target, coordinator.rank());
+        const auto made = reshard(coordinator.rank() == 0 ? whole : other, target, runtime,
+                                  {.memory_limit = limit});
+        ASSERT_TRUE(made) << made.error().to_string();
+        expect_held(*made, whole, target, coordinator.rank());
       });
     }
   }
-}
-
-TEST(ToHost, GivesTheWholeArrayAndCastsFloats) {
-  const Mesh mesh = must(Mesh::over_ranks({{"x", 2}}, 2));
-  const Sharding rows = must(NamedSharding::make(mesh, {{"x"}}));
-  Array floats = must(Array::allocate(DType::kFloat32, {4}));
-  const float values[] = {0.5F, -1, 2, 1024};
-  std::ranges::copy(std::as_bytes(std::span(values)), floats.mutable_bytes().begin());
-  testing::run_ranks(2, [&](coord::Coordinator& coordinator) {
-    Runtime runtime({.threads = 1, .coordinator = &coordinator});
-    const auto here = to_host(part_of(floats, rows, coordinator.rank()), DType::kFloat64, runtime);
-    ASSERT_TRUE(here) << here.error().to_string();
-    const double expected[] = {0.5, -1, 2, 1024};
-    EXPECT_TRUE(std::ranges::equal(here->bytes(), std::as_bytes(std::span(expected))));
-    const auto bytes = to_host(must(Array::zeros(DType::kInt8, {3})), DType::kFloat64, runtime);
-    ASSERT_TRUE(bytes);
-    EXPECT_EQ(bytes->dtype(), DType::kInt8);
-  });
 }
 
 }  // namespace

@@ -109,12 +109,6 @@ Result<Tree> with_leaves(Tree tree, std::vector<Leaf> leaves) {
                fmt::format("the tree has {} leaves, {} were given", used, leaves.size()));
 }
 
-Result<Tree> leaf_key_paths(const Tree& tree, std::string_view prefix) {
-  return map_leaves(tree, [prefix](const KeyPath& path, const Leaf&) -> Result<Leaf> {
-    return Leaf(Value(join_key(prefix, path.text())));
-  });
-}
-
 Result<Tree> nest(std::vector<NamedLeaf> leaves) {
   std::sort(leaves.begin(), leaves.end(),
             [](const NamedLeaf& a, const NamedLeaf& b) { return a.path < b.path; });

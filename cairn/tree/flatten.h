@@ -25,10 +25,6 @@ Result<std::vector<NamedLeaf>> flatten(const Tree& tree);
 /// (tree/leaf-count).
 Result<Tree> with_leaves(Tree tree, std::vector<Leaf> leaves);
 
-/// A tree of the same structure whose leaves are key paths as text, joined to the prefix with a
-/// dot; the empty path is the prefix.
-Result<Tree> leaf_key_paths(const Tree& tree, std::string_view prefix = "");
-
 /// Nested dicts with text keys from key paths: the form of a checkpoint without structure.
 /// `invalid_argument` (keypath/collision) if a leaf would be the parent of another.
 Result<Tree> nest(std::vector<NamedLeaf> leaves);

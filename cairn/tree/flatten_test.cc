@@ -149,19 +149,6 @@ TEST(WithLeaves, RefusesAnotherNumberOfLeaves) {
   }
 }
 
-TEST(LeafKeyPaths, KeepTheStructureAndJoinThePrefix) {
-  const Tree tree =
-      Tree::dict({{"a", Tree::list({leaf(), Tree::none(), leaf()})}, {"b.c", leaf()}});
-  const Tree expected = Tree::dict(
-      {{"a", Tree::list({Tree(Value("model.a.0")), Tree::none(), Tree(Value("model.a.2"))})},
-       {"b.c", Tree(Value("model.b%2Ec"))}});
-  EXPECT_EQ(testing::difference(*leaf_key_paths(tree, "model"), expected), "");
-  EXPECT_EQ(testing::difference(*leaf_key_paths(leaf(), "model"), Tree(Value("model"))), "");
-  EXPECT_EQ(
-      testing::difference(*leaf_key_paths(Tree::list({leaf()})), Tree::list({Tree(Value("0"))})),
-      "");
-}
-
 TEST(MapLeaves, StopsAtTheFirstError) {
   const Tree tree = Tree::dict({{"c", leaf()}, {"a", leaf()}, {"b", leaf()}});
   std::vector<std::string> seen;

@@ -119,10 +119,4 @@ Result<void> check_part(std::string_view part) {
                   percent_encode(part.substr(0, 40)), size, KeyPath::kMaxPartBytes));
 }
 
-std::string join_key(std::string_view prefix, std::string_view key) {
-  std::string joined(prefix);
-  if (!prefix.empty() && !key.empty()) joined += '.';
-  return joined += key;
-}
-
 }  // namespace cairn

@@ -84,7 +84,4 @@ class KeyPath {
 /// What KeyPath::check() does, for one part.
 Result<void> check_part(std::string_view part);
 
-/// The join of the reference system: "a" and "b" give "a.b"; either may be empty. Encodes nothing.
-std::string join_key(std::string_view prefix, std::string_view key);
-
 }  // namespace cairn

@@ -173,12 +173,5 @@ TEST(KeyPath, RefusesPartsThatNoFileSystemHolds) {
 
 TEST(KeyPath, MakesChildren) { EXPECT_EQ(KeyPath().child("a").child(""), path_of({"a", ""})); }
 
-TEST(JoinKey, TakesEitherSideEmpty) {
-  EXPECT_EQ(join_key("a", "b"), "a.b");
-  EXPECT_EQ(join_key("", "b"), "b");
-  EXPECT_EQ(join_key("a", ""), "a");
-  EXPECT_EQ(join_key("", ""), "");
-}
-
 }  // namespace
 }  // namespace cairn
