@@ -165,7 +165,7 @@ std::string rank_list(const std::vector<int>& some, int ranks) {
 std::vector<std::string> draw_text(const Drawing& drawing) {
   std::vector<std::string> lines{fmt::format("{}  {}", drawing.title, drawing.about)};
   if (drawing.readers.empty()) {
-    lines.emplace_back("  no elements: nobody reads anything");
+    lines.emplace_back("  no elements: nothing is read");
     return lines;
   }
   const auto grid = fits(drawing) ? grid_table(drawing) : std::vector<std::string>();

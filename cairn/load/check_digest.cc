@@ -95,7 +95,7 @@ Result<void> check_digest(const OpenedPrefix& prefix, const DigestPlace& place, 
   if (array.sums.empty()) {
     CAIRN_TRY(check_possible_memory(
         Box::whole(array.stored.shape).elements() * item_size(array.stored.dtype),
-        fmt::format("leaf {}, of which a SHA-256 is known,", array.path.text())));
+        fmt::format("leaf {}, which has a SHA-256,", array.path.text())));
   }
   Sha256 sha;
   for (const Box& box : piece.boxes) CAIRN_TRY(hash_rows(prefix, place.array, box, runtime, sha));

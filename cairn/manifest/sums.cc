@@ -45,14 +45,14 @@ class ArraySums {
     if (lengths_.empty() || range.chunk != lengths_.size() - 1) {
       CAIRN_TRY(check_full());
       if (range.chunk != lengths_.size())
-        return sums_error("sums/missing", array_, lengths_.size(), "was written by nobody");
+        return sums_error("sums/missing", array_, lengths_.size(), "was not written");
       lengths_.push_back(0);
     }
     std::uint64_t& length = lengths_.back();
     if (range.begin < length)
       return sums_error("sums/twice", array_, range.chunk, "was written twice");
     if (range.begin > length)
-      return sums_error("sums/missing", array_, range.chunk, "has bytes that nobody wrote");
+      return sums_error("sums/missing", array_, range.chunk, "has bytes that were not written");
     if (length % kBlockBytes == 0) {
       crcs_.push_back(range.crc);
     } else {
@@ -65,7 +65,7 @@ class ArraySums {
   Result<ChunkSums> finish() && {
     CAIRN_TRY(check_full());
     if (lengths_.size() != chunks_)
-      return sums_error("sums/missing", array_, lengths_.size(), "was written by nobody");
+      return sums_error("sums/missing", array_, lengths_.size(), "was not written");
     return ChunkSums::make(kBlockBytes, std::move(lengths_), std::move(crcs_));
   }
 
@@ -74,7 +74,8 @@ class ArraySums {
   Result<void> check_full() const {
     if (lengths_.empty() || !array_.stored.codec.is_raw()) return {};
     if (lengths_.back() == array_.stored.chunk_bytes()) return {};
-    return sums_error("sums/missing", array_, lengths_.size() - 1, "has bytes that nobody wrote");
+    return sums_error("sums/missing", array_, lengths_.size() - 1,
+                      "has bytes that were not written");
   }
 
   const ManifestArray& array_;

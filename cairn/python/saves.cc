@@ -20,7 +20,7 @@ namespace cairn::python {
 
 namespace {
 
-constexpr const char* kAboutHandles = R"(A save on its way. Dropping it cancels nothing.
+constexpr const char* kAboutHandles = R"(A save in progress. Dropping the handle cancels nothing.
 
     >>> import cairn, tempfile
     >>> handle = cairn.save_async({"step": 100}, tempfile.mkdtemp() + "/c")
@@ -152,16 +152,18 @@ Given give(const PythonTrees& trees, const Giving& how) {
 
 void bind_saves(nb::module_& module) {
   nb::class_<SaveHandle>(module, "SaveHandle", kAboutHandles)
-      .def_prop_ro("path", &SaveHandle::path, "Where to.")
-      .def_prop_ro("phase", &SaveHandle::phase,
-                   "What it does now: 'staging', 'writing', 'committing', 'done', 'failed', ...")
-      .def_prop_ro("progress", &progress_tuple, "Bytes written, bytes to write, bytes a second.")
-      .def("done", &SaveHandle::done, "Has it ended, well or not?")
+      .def_prop_ro("path", &SaveHandle::path, "The destination.")
+      .def_prop_ro(
+          "phase", &SaveHandle::phase,
+          "The phase of the save: 'staging', 'writing', 'committing', 'done', 'failed', ...")
+      .def_prop_ro("progress", &progress_tuple, "Bytes written, bytes to write, bytes per second.")
+      .def("done", &SaveHandle::done, "Has it ended, with or without success?")
       .def("wait", &wait_for, nb::arg("timeout") = nb::none(),
-           "Until the checkpoint is durable and visible, or so many seconds; the error of the save "
-           "every time.")
+           "Waits until the checkpoint is durable and visible, or so many seconds; raises the "
+           "error of "
+           "the save every time.")
       .def("forget", &SaveHandle::forget,
-           "Nobody wants to hear its error: it is logged, and the end of the program says nothing.")
+           "Only log its error: the end of the program does not report it.")
       .def("__repr__", [](const SaveHandle& handle) {
         return readable("<save to " + handle.path() + ": " + std::string(handle.phase()) + ">");
       });

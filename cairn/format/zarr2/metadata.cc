@@ -212,7 +212,7 @@ Json sorted(Json config) {
 
 Result<StoredArray> parse_metadata(std::string_view text) {
   if (text.empty()) {
-    return corrupt("zarr2/empty", "the file is empty; whoever wrote it did not finish");
+    return corrupt("zarr2/empty", "the file is empty: its writer did not finish");
   }
   Result<Json> root = parse_json(text, {.bytes = kMaxMetadataBytes});
   if (!root) return renamed(root.error());

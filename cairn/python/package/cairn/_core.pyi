@@ -86,21 +86,22 @@ def wished_specs(arrays: Sequence[tuple[Sequence[str], Sequence[int]]], *,
                  mesh: Mesh | None) -> list[tuple[list[str], list[list[str]]]]: ...
 
 class SaveHandle:
-    """A save on its way. Dropping it cancels nothing."""
+    """A save in progress. Dropping the handle cancels nothing."""
 
     @property
     def path(self) -> str: ...
     @property
     def phase(self) -> str:
-        """What it does now: "staging", "writing", "committing", "done", "failed", ..."""
+        """The phase of the save: "staging", "writing", "committing", "done", "failed", ..."""
     @property
     def progress(self) -> tuple[int, int, float]:
-        """Bytes written, bytes to write, bytes a second."""
+        """Bytes written, bytes to write, bytes per second."""
     def done(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> dict[str, Any]:
-        """Until the checkpoint is durable and visible; the error of the save every time."""
+        """Waits until the checkpoint is durable and visible; raises the error of the save every
+        time."""
     def forget(self) -> None:
-        """Nobody wants to hear its error: it is logged, and the end of the program is silent."""
+        """Only log its error: the end of the program does not report it."""
 
 class Opened:
     def __init__(self, path: str) -> None: ...

@@ -165,7 +165,7 @@ def load(path: PathLike, *, template: Any = None, out: Any = None, sharding: Any
                        "keys names nothing; leave it out to load everything")
     if out is not None and (template is not None or sharding is not None):
         raise error_of("invalid_argument", "python/out", "",
-                       "out is a template by itself, of memory that lies where it lies: give "
+                       "out is itself a template, and its memory is fixed: give "
                        "neither template nor sharding")
     placements = Placements(template, sharding)
     shaped_like = template if out is None else out

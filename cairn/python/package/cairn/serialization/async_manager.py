@@ -62,25 +62,26 @@ class AsyncCheckpointManager:
         >>> tree
         {'n': 3, 'w': array([1., 1.])}
 
-    A save returns as soon as the arrays may be changed; what was in them at the call is what is
-    saved. Whatever touches the same path afterwards waits for it, and so does the end of the
-    program. The error of a save is raised by the next call here that saves, waits or checks, once.
+    A save returns as soon as the arrays may be changed; it saves their content at the time of the
+    call. Later calls on the same path wait for it, and so does the end of the program. The next
+    call that saves, waits or checks raises the error of a save, once.
 
     Args:
         enable: False: saves write nothing.
-        float_dtype: floats are cast to it by saves. None: they are saved as they are.
+        float_dtype: saves cast floats to this type. None: keep their types.
         verbose: saves tell the logger "cairn" what they do.
-        gcs_bucket: refused; there is no cloud storage yet. Nobody asks for the credentials then.
+        gcs_bucket: refused; there is no cloud storage yet. Credentials are ignored.
         enable_validation: saves store a SHA-256 of each array, and loads check it.
-        enable_compression: of zarr chunks.
-        use_tensorstore: zarr v2 directories with an index, as JAX reads them; False: safetensors.
-        blocking: saves return when the checkpoint is durable and visible, for those who read the
-            files with other programs at once. CAIRN_BLOCKING_SAVES=1 says the same.
-        while_saving: what a save does while the one before is on its way: "wait" for its end,
-            "refuse", or "queue" up behind it with a copy of its arrays.
+        enable_compression: compress zarr chunks.
+        use_tensorstore: save zarr v2 directories with an index, as JAX reads them; False:
+            safetensors.
+        blocking: saves return when the checkpoint is durable and visible, for programs that read
+            the files in other ways right away. CAIRN_BLOCKING_SAVES=1 does the same.
+        while_saving: what a save does while another is in flight: "wait" for its end, "refuse", or
+            "queue" behind it with a copy of its arrays.
         shard_size: the largest safetensors part, in bytes.
-        timeout: with several processes, the seconds after which whoever is late fails a save, or a
-            step of a Checkpointer with this manager, on all of them; half an hour if it is None.
+        timeout: with several processes, the seconds after which a late process fails a save, or a
+            step of a Checkpointer with this manager, on all of them; by default half an hour.
 
     All of them are attributes, and may be changed between saves.
     """

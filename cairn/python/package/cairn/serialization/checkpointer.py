@@ -104,32 +104,31 @@ class Checkpointer:
         (array([20, 20]), 20)
 
     Checkpoints are `run-<step>` in the run directory. Temporary ones are saved by the clock, and
-    the next save replaces them. All calls but `wait_until_finished` are made by one thread at a
-    time; with several processes, by all of them.
+    removed after the next save. Call everything except `wait_until_finished` from one thread at a
+    time; with several processes, on all of them.
 
     Args:
         base_path: the run directory.
-        save_interval: the time between temporary saves; None or zero: there are none. It and
+        save_interval: the time between temporary saves; None or zero: no temporary saves. It and
             `step_policies` are attributes, and may be changed between steps.
-        step_policies: in order of `until`, of which only the last may be None.
+        step_policies: in order of `until`; only the last may be None.
         manager: what saves and loads; its `timeout` is that of the run.
         dt_now_injection: the clock of the policies, datetime.now() if None.
-        delete_old_temp_checkpoints: after the first save, temporary checkpoints and what is left of
-            saves of earlier runs are removed.
-        retention: which permanent checkpoints stay. None: all.
-        run_id: the name of the run; that of the checkpoint that was loaded, or a new one, if None.
-        take_over: from a job that owns the run directory and lives.
-        watch_requests: a save that somebody asks for (`cairn request-save`) is made at the next
-            step.
+        delete_old_temp_checkpoints: after the first save, remove temporary checkpoints and
+            leftovers of earlier jobs.
+        retention: which permanent checkpoints are kept. None: all.
+        run_id: the name of the run; by default that of the loaded checkpoint, or a new one.
+        take_over: take the run directory over from a living job that owns it.
+        watch_requests: after `cairn request-save`, save at the next step.
         save_on: signals after which the next step saves, such as signal.SIGUSR1.
         stop_on: signals after which the next step saves, waits for the save, and `should_stop` is
             True: signal.SIGTERM.
-        stop_timeout: how long that save is waited for. Then on_step() raises, and the end of the
+        stop_timeout: limit on the wait for that save. After it on_step() raises, and the end of the
             program abandons the save.
-        agreement_share: how much of the time several processes may spend on agreeing at steps that
-            save nothing; they agree at fewer of them where that takes long, but after 50 steps at
-            most, and about 5 seconds at the pace so far. 1: at every step.
-        metrics_path: a file that says in Prometheus' text format what saves do.
+        agreement_share: share of the time that several processes may spend on synchronising at
+            steps that save nothing. If it takes long they synchronise less often, but at least
+            every 50 steps and, at the current pace, about every 5 seconds. 1: at every step.
+        metrics_path: a file for metrics of saves in the text format of Prometheus.
     """
 
     @checked
