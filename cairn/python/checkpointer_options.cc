@@ -76,7 +76,7 @@ std::vector<CheckpointInterval> intervals_of(const Intervals& pairs) {
   return intervals;
 }
 
-std::optional<std::chrono::nanoseconds> span_of(std::optional<Nanoseconds> span) {
+std::optional<std::chrono::nanoseconds> nanoseconds_of(std::optional<Nanoseconds> span) {
   return span ? std::optional(std::chrono::nanoseconds(*span)) : std::nullopt;
 }
 
@@ -92,7 +92,7 @@ void bind_checkpointer_options(nb::class_<PythonCheckpointer>& bound) {
          const std::vector<int>& stop_on, Nanoseconds stop_timeout, double agreement_share,
          std::string metrics_path) {
         CheckpointerOptions options{.base_path = std::move(base_path),
-                                    .save_interval = span_of(save_interval),
+                                    .save_interval = nanoseconds_of(save_interval),
                                     .step_policies = intervals_of(step_policies),
                                     .now = clock_of(now),
                                     .delete_old_temp_checkpoints = delete_old_temp_checkpoints,
@@ -116,7 +116,7 @@ void bind_checkpointer_options(nb::class_<PythonCheckpointer>& bound) {
           "set_policy",
           [](const PythonCheckpointer& self, std::optional<Nanoseconds> save_interval,
              const Intervals& step_policies) {
-            self.call([interval = span_of(save_interval),
+            self.call([interval = nanoseconds_of(save_interval),
                        steps = intervals_of(step_policies)](Checkpointer& run) -> Result<bool> {
               SavePolicy& old = run.policy();
               CAIRN_TRY_ASSIGN(auto policy,
