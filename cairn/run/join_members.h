@@ -14,7 +14,7 @@ namespace cairn {
 /// has no members; null if there are none. About linear.
 inline Json join_members(Json first, const Json& second) {
   if (second.object() == nullptr || second.object()->empty()) return first;
-  Json::Object joined = first.object() != nullptr ? *std::move(first.object()) : Json::Object();
+  Json::Object joined = first.object() != nullptr ? std::move(*first.object()) : Json::Object();
   std::set<std::string> taken;
   for (const auto& [name, value] : joined) taken.insert(name);
   for (const auto& [name, value] : *second.object()) {

@@ -15,6 +15,7 @@ namespace {
 
 std::vector<Leftover> leftovers_of(const Debris& debris) {
   std::vector<Leftover> found;
+  found.reserve(debris.attempts.size() + 1);
   for (const std::string& attempt : debris.attempts)
     found.push_back({Leftover::Kind::kAttempt, attempt});
   if (!debris.trash.empty()) found.push_back({Leftover::Kind::kTrash, debris.trash});
