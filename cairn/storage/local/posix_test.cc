@@ -126,7 +126,7 @@ TEST_F(Posix, GivesAReasonForEveryErrorAndNamesThePath) {
   must(fs_.make_directory(at, "g"));
   EXPECT_EQ(reason(fs_.rename(at, "g", at, "d")), "fs/not-empty");
   EXPECT_EQ(fs_.open(at, "missing", {}).error().where(), dir_ / "missing");
-  EXPECT_EQ(reason(fs_.rename(nullptr, dir_ / "f", nullptr, "/dev/shm/cairn-elsewhere")),
+  EXPECT_EQ(reason(fs_.rename(nullptr, dir_ / "f", nullptr, "/proc/cairn-elsewhere")),
             "fs/cross-device");
 }
 
@@ -231,7 +231,8 @@ TEST_F(Posix, ClosesWhatItOpens) {
 
 TEST_F(Posix, ReportsSpaceAndSyncs) {
   const SpaceInfo space = must(fs_.space(*root_));
-  EXPECT_GT(space.total, space.available);
+  EXPECT_GT(space.total, 0);
+  EXPECT_GE(space.total, space.available);
   EXPECT_FALSE(space.type.empty());
   must(root_->sync());
   EXPECT_EQ(reason(root_->sync_file_system()),
