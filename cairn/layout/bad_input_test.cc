@@ -15,6 +15,7 @@
 #include "cairn/load/load.h"
 #include "cairn/load/read_boxes.h"
 #include "cairn/save/save.h"
+#include "cairn/testing/fixtures.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/random_tree.h"
 #include "cairn/testing/temp_dir.h"
@@ -218,13 +219,33 @@ TEST(BadInputOfFormats, SomebodyElsesTextUnderTheNameOfTheManifestIsMetadata) {
   const TempDir dir;
   Runtime runtime;
   for (const char* theirs :
-       {"1.2", "", "{}", R"({\"version\": 1.2})", "[", "null", R"({\"layout\":\"NCHW\"})"}) {
+       {"1.2", "", "{}", R"({\"version\": 1.2})", "[", "null", R"({\"layout\":\"NCHW\"})",
+        R"({\"layout\":\"NCHW\",\"structure\":\"cubic\"})", R"({\"structure\":{},\"digest\":\"\"})",
+        R"({\"format\":1,\"layout\":\"safetensors\",\"prefix\":\"\",\"step\":1,\"structure\":{},)"
+        R"(\"metadata\":{},\"arrays\":{},\"parts\":[],\"digest\":\"00\"})"}) {
     write_file(dir / "m.safetensors",
                file_of("w", R"("cairn":")" + std::string(theirs) + R"(","who":"they")"));
     const auto loaded = load(dir / "m.safetensors", {}, runtime);
     ASSERT_TRUE(loaded) << theirs << ": " << loaded.error().to_string();
     EXPECT_TRUE(loaded->foreign);
     EXPECT_EQ(loaded->metadata.object()->size(), 2U) << theirs;
+  }
+}
+
+TEST(BadInputOfFormats, AManifestInAFileStaysOneWhereAMemberIsDamaged) {
+  const TempDir dir;
+  Runtime runtime;
+  const std::string whole = read_file(testing::source_path("tests/golden/v1/bare.safetensors"));
+  for (const char* const member :
+       {"format", "layout", "prefix", "step", "attempt", "run_id", "time", "writer", "ranks",
+        "metadata", "extras", "structure", "arrays", "block_bytes", "lengths", "crcs", "digest"}) {
+    std::string damaged = whole;
+    const std::size_t place = damaged.find(fmt::format(R"(\"{}\":)", member));
+    ASSERT_NE(place, std::string::npos) << member;
+    damaged[place + 2] = '~';
+    write_file(dir / "m.safetensors", damaged);
+    const auto opened = open_checkpoint(dir / "m.safetensors", runtime);
+    EXPECT_TRUE(!opened || !opened->prefixes.front().foreign) << member;
   }
 }
 

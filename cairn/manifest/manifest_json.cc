@@ -135,9 +135,12 @@ Result<void> parse_head(const Json& json, Manifest& manifest) {
 }  // namespace
 
 bool may_be_manifest(std::string_view text) {
-  const auto holds = [text](const char* member) { return text.find(member) != text.npos; };
-  // Somebody's own text may have one of the words.
-  return std::ranges::count_if(std::array{"\"layout\"", "\"structure\"", "\"digest\""}, holds) > 1;
+  constexpr std::array kMembers = {
+      "\"format\"", "\"layout\"", "\"prefix\"", "\"step\"",        "\"attempt\"", "\"run_id\"",
+      "\"time\"",   "\"writer\"", "\"ranks\"",  "\"metadata\"",    "\"extras\"",  "\"structure\"",
+      "\"arrays\"", "\"digest\"", "\"crcs\"",   "\"block_bytes\"", "\"lengths\""};
+  const auto is_missing = [text](const char* member) { return text.find(member) == text.npos; };
+  return std::ranges::count_if(kMembers, is_missing) <= 1;
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {
