@@ -132,7 +132,10 @@ class Builder {
   // Non-negative integers arrive unsigned, so a zero here was written -0.
   bool number_integer(number_integer_t value) { return add(value == 0 ? Json(-0.0) : Json(value)); }
   bool number_unsigned(number_unsigned_t value) { return add(Json(value)); }
-  bool number_float(number_float_t value, const string_t&) { return add(Json(value)); }
+  bool number_float(number_float_t value, const string_t& text) {
+    const bool is_integer = text.find_first_of(".eE") == string_t::npos;
+    return add(is_integer ? Json::long_integer(text) : Json(value));
+  }
   bool string(string_t& value) { return add(Json(std::move(value))); }
   bool binary(binary_t&) { return false; }
 
@@ -295,6 +298,8 @@ class Writer {
       append_number(*whole);
     } else if (const auto negative = json.integer()) {
       append_number(*negative);
+    } else if (const std::string* digits = json.long_integer()) {
+      out_ += *digits;
     } else if (const auto number = json.number()) {
       write_double(*number);
     } else {
@@ -404,6 +409,12 @@ Json::Json(std::int64_t value) {
   }
 }
 
+Json Json::long_integer(std::string digits) {
+  Json made;
+  made.state_ = LongInteger{std::move(digits)};
+  return made;
+}
+
 std::optional<bool> Json::boolean() const {
   const bool* value = std::get_if<bool>(&state_);
   return value != nullptr ? std::optional(*value) : std::nullopt;
@@ -421,6 +432,11 @@ std::optional<std::uint64_t> Json::unsigned_integer() const {
   return whole != nullptr ? std::optional(*whole) : std::nullopt;
 }
 
+const std::string* Json::long_integer() const {
+  const auto* integer = std::get_if<LongInteger>(&state_);
+  return integer != nullptr ? &integer->digits : nullptr;
+}
+
 std::optional<std::int64_t> Json::integral() const {
   const auto* real = std::get_if<double>(&state_);
   if (real == nullptr) return integer();
@@ -433,8 +449,13 @@ std::optional<std::int64_t> Json::integral() const {
 std::optional<double> Json::number() const {
   if (const auto* real = std::get_if<double>(&state_)) return *real;
   if (const auto* whole = std::get_if<std::uint64_t>(&state_)) return static_cast<double>(*whole);
-  const auto* negative = std::get_if<std::int64_t>(&state_);
-  return negative != nullptr ? std::optional(static_cast<double>(*negative)) : std::nullopt;
+  if (const auto* negative = std::get_if<std::int64_t>(&state_))
+    return static_cast<double>(*negative);
+  const std::string* digits = long_integer();
+  if (digits == nullptr) return std::nullopt;
+  double value = 0;
+  std::from_chars(digits->data(), digits->data() + digits->size(), value);
+  return value;
 }
 
 const Json* Json::find(std::string_view name) const {
@@ -455,7 +476,7 @@ void Json::set(std::string_view name, Json value) {
 }
 
 std::string_view Json::kind_name() const {
-  constexpr std::string_view kNames[] = {"null",   "boolean", "number", "number",
+  constexpr std::string_view kNames[] = {"null",   "boolean", "number", "number", "number",
                                          "number", "text",    "array",  "object"};
   return kNames[state_.index()];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON as a value. The parser preserves what matters in foreign and hostile files: the order of
-// members, repeated members, 64-bit integers with their sign, and -0.
+// members, repeated members, integers of any size with their sign, and -0.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +42,16 @@ class Json {
   Json(Array items) : state_(std::move(items)) {}
   Json(Object members) : state_(std::move(members)) {}
   // NOLINTEND(google-explicit-constructor)
+  /// An integer that 64 bits cannot hold. REQUIRES: its digits, with a "-" in front or not.
+  static Json long_integer(std::string digits);
 
   bool is_null() const { return state_.index() == 0; }
   std::optional<bool> boolean() const;
   /// An integer written as one (not 2.0, not -0) that fits. See also integral().
   std::optional<std::int64_t> integer() const;
   std::optional<std::uint64_t> unsigned_integer() const;
+  /// The digits of one that 64 bits cannot hold.
+  const std::string* long_integer() const;
   /// integer(), and numbers such as 2.0 that some writers use for one.
   std::optional<std::int64_t> integral() const;
   /// Any number; integers beyond 2^53 are rounded.
@@ -71,9 +75,15 @@ class Json {
   bool operator==(const Json& other) const;
 
  private:
-  // Non-negative integers are uint64, negative ones int64; -0 is the double -0.0.
-  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::string, Array,
-               Object>
+  struct LongInteger {
+    std::string digits;
+    bool operator==(const LongInteger& other) const = default;
+  };
+
+  // Non-negative integers are uint64, negative ones int64, longer ones their digits; -0 is the
+  // double -0.0.
+  std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, LongInteger, std::string,
+               Array, Object>
       state_;
 };
 

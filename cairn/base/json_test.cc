@@ -50,8 +50,10 @@ TEST(Json, ParsesEveryKind) {
       {"9223372036854775808", std::uint64_t{1} << 63},
       {"18446744073709551615", kMaxUint},
       {"-9223372036854775808", kMinInt},
-      {"18446744073709551616", 18446744073709551616.0},
-      {"-9223372036854775809", -9223372036854775809.0},
+      {"18446744073709551616", Json::long_integer("18446744073709551616")},
+      {"-9223372036854775809", Json::long_integer("-9223372036854775809")},
+      {"18446744073709551616.0", 18446744073709551616.0},
+      {"-1E20", -1e20},
       {"\"\"", ""},
       {R"("a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00")", "a\"\\/\b\f\n\r\t\xc3\xa9\xf0\x9f\x98\x80"},
       {"[]", Json::Array{}},
@@ -88,6 +90,7 @@ TEST(Json, TellsIntegersFromOtherNumbers) {
       {-0x1p63, {}, {}, kMinInt, -0x1p63},
       {0x1p63, {}, {}, {}, 0x1p63},
       {1e300, {}, {}, {}, 1e300},
+      {Json::long_integer("-18446744073709551617"), {}, {}, {}, -18446744073709551616.0},
       {"5", {}, {}, {}, {}},
       {true, {}, {}, {}, {}},
       {Json(), {}, {}, {}, {}},
@@ -104,8 +107,9 @@ TEST(Json, TellsIntegersFromOtherNumbers) {
 
 TEST(Json, NamesItsKinds) {
   const std::pair<Json, const char*> kTable[] = {
-      {Json(), "null"}, {true, "boolean"}, {-1, "number"},           {1, "number"},
-      {0.5, "number"},  {"x", "text"},     {Json::Array{}, "array"}, {Json::Object{}, "object"}};
+      {Json(), "null"}, {true, "boolean"},        {-1, "number"},
+      {1, "number"},    {0.5, "number"},          {parse("123456789012345678901"), "number"},
+      {"x", "text"},    {Json::Array{}, "array"}, {Json::Object{}, "object"}};
   for (const auto& [json, name] : kTable) EXPECT_EQ(json.kind_name(), name);
 }
 

@@ -73,6 +73,15 @@ def test_numbers_of_other_libraries_are_metadata(tmp_path):
         cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata={"all": np.ones(2)})
 
 
+def test_long_integers_stay_what_they_are(tmp_path):
+    numbers = {"seed": 2 ** 128 + 1, "least": -(2 ** 63) - 1, "most": 2 ** 64 - 1}
+    cairn.save({"w": np.ones(2)}, tmp_path / "c", metadata=numbers, extras=numbers)
+    about = cairn.open(tmp_path / "c").about()
+    assert about["metadata"] == about["extras"] == numbers
+    with pytest.raises(cairn.InvalidArgumentError, match="too large"):
+        cairn.save({"w": np.ones(2)}, tmp_path / "d", extras={"n": 10 ** 400})
+
+
 def test_keys_leave_the_rest_of_a_template_alone(tmp_path):
     cairn.save({"params": {"w": np.ones(2)}, "opt": [np.ones(3), np.ones(1)], "step": 7},
                tmp_path / "c")
