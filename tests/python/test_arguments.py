@@ -115,6 +115,18 @@ def test_numbers_of_numpy_are_numbers(tmp_path):
     run.wait_until_finished()
 
 
+def test_longer_than_any_job_is_for_ever(tmp_path):
+    run = Checkpointer(tmp_path / "r", dt.timedelta.max, [], stop_timeout=dt.timedelta.max)
+    assert run.on_step(None, TREE, step=1) is None
+    run.save_interval = dt.timedelta.max - dt.timedelta(days=1)
+    assert run.on_step(None, TREE, step=2) is None
+    run.save_interval = dt.timedelta(hours=1)
+    run._last_save_time = dt.datetime.min.replace(tzinfo=dt.timezone.utc)
+    assert run.on_step(None, TREE, step=3) is not None
+    run.wait_until_finished()
+    cairn.save(TREE, tmp_path / "c", timeout=float("inf"))
+
+
 def test_signatures_stay():
     assert list(inspect.signature(cairn.save).parameters)[:3] == ["tree", "path", "prefix"]
     assert inspect.signature(cairn.load).parameters["strict_shapes"].default is True

@@ -7,6 +7,7 @@ import datetime as dt
 from collections.abc import Callable
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+_FARTHEST = dt.timedelta(days=100_000)  # the library counts nanoseconds, in 64 bits
 
 
 class PolicyClock:
@@ -24,7 +25,8 @@ class PolicyClock:
     def nanoseconds(self, moment: dt.datetime) -> int:
         """Since 1970. The zone is that of moments to come."""
         self._zone = moment.tzinfo
-        return (moment.astimezone(dt.timezone.utc) - _EPOCH) // dt.timedelta(microseconds=1) * 1000
+        since = moment.astimezone(dt.timezone.utc) - _EPOCH
+        return max(-_FARTHEST, min(since, _FARTHEST)) // dt.timedelta(microseconds=1) * 1000
 
     def moment(self, nanoseconds: int) -> dt.datetime:
         found = _EPOCH + dt.timedelta(microseconds=nanoseconds // 1000)

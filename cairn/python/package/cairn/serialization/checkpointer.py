@@ -47,6 +47,7 @@ __all__ = ["AsyncCheckpointManager", "CheckpointInterval", "CheckpointPath", "Ch
 MetadataDict = dict[str, Any]
 CheckpointPath = str
 StepCallback = Callable[[str, Any, dict[str, Any]], object]
+_LONGEST = dt.timedelta(seconds=10**9)  # as for timeouts, which are numbers of seconds
 
 
 @checked_init
@@ -509,7 +510,7 @@ def _check_mesh(mesh: Any) -> None:
 
 
 def _nanoseconds(span: dt.timedelta) -> int:
-    return span // dt.timedelta(microseconds=1) * 1000
+    return max(-_LONGEST, min(span, _LONGEST)) // dt.timedelta(microseconds=1) * 1000
 
 
 def _told(callback: StepCallback, mesh: Any) -> Callable[[str, str], object]:
