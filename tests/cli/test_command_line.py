@@ -17,7 +17,7 @@ def test_help_lists_every_verb(cairn):
     out = cairn("--help").out
     for verb in VERBS:
         assert f"\n  {verb} " in out
-    assert "Exit status: 0 good" in out
+    assert "Exit status: 0 success" in out
     assert "Verbs:" in out
 
 

@@ -145,7 +145,7 @@ def test_a_rank_that_was_started_anew_is_refused(monkeypatch):
     ({"by": "rendezvous"}, "CAIRN_RENDEZVOUS"),
     ({"directory": "x", "rank": 1}, "belong together"),
     ({"rank": 1, "count": 2}, "to a directory"),
-    ({"directory": "x", "rank": 2, "count": 2}, "cannot be"),
+    ({"directory": "x", "rank": 2, "count": 2}, "is impossible"),
 ])
 def test_what_cannot_be_chosen(monkeypatch, tmp_path, words, text):
     monkeypatch.chdir(tmp_path)
