@@ -7,7 +7,6 @@
 #include <map>
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include "cairn/base/base64.h"
 #include "cairn/base/sha256.h"
@@ -20,6 +19,7 @@
 #include "cairn/load/read_boxes.h"
 #include "cairn/storage/local/local_store.h"
 #include "cairn/storage/local/posix.h"
+#include "cairn/testing/little_memory.h"
 #include "cairn/testing/must.h"
 #include "cairn/testing/temp_dir.h"
 
@@ -313,28 +313,6 @@ TEST(ForeignParts, AFolderWithoutAnIndexHasOneTreeForEachFile) {
   EXPECT_EQ(checkpoint.prefixes[1].name, "sub_byte");
 }
 
-// Lets the process take little more address space than it has, so that a size that a file merely
-// claims cannot be allocated.
-class LittleMemory {
- public:
-  explicit LittleMemory(std::uint64_t more) {
-    ::getrlimit(RLIMIT_AS, &before_);
-    rlimit now = before_;
-    now.rlim_cur = address_space() + more;
-    ::setrlimit(RLIMIT_AS, &now);
-  }
-  ~LittleMemory() { ::setrlimit(RLIMIT_AS, &before_); }
-  LittleMemory(const LittleMemory&) = delete;
-  LittleMemory& operator=(const LittleMemory&) = delete;
-
- private:
-  static std::uint64_t address_space() {
-    const std::string pages = testing::read_file("/proc/self/statm");
-    return std::stoull(pages) * 4096;
-  }
-  rlimit before_{};
-};
-
 // What a user sees of a damaged checkpoint: the reason that refuses it, or the digest of the first
 // array.
 std::string outcome_of_user(const std::string& path, Runtime& runtime) {
@@ -361,7 +339,7 @@ TEST(Damaged, ArraysAreRefusedAsTheirFormatRefusesThem) {
   CAIRN_FIXTURE_OR_SKIP(folder, "zarr2_malformed");
   const Json document = read_json(folder + "/malformed.json");
   Runtime runtime({.threads = 1});
-  const LittleMemory limit(256 * kMiB);
+  const testing::LittleMemory limit(256 * kMiB);
   std::size_t count = 0;
   for (const Json& damaged : *document.find("cases")->array()) {
     const std::string path = folder + "/" + text_of(damaged, "dir");
@@ -391,7 +369,7 @@ TEST(Damaged, FilesAndSetsAreRefusedAsTheirFormatRefusesThem) {
   const auto store = must(storage::open_local_store(storage::posix_file_system(), folder));
   const Json document = read_json(folder + "/malformed.json");
   Runtime runtime({.threads = 1});
-  const LittleMemory limit(256 * kMiB);
+  const testing::LittleMemory limit(256 * kMiB);
   std::size_t refused = 0;
   for (const Json& damaged : *document.find("cases")->array()) {
     const std::string& path = text_of(damaged, "file");

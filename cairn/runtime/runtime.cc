@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "cairn/async/caught.h"
 #include "cairn/base/bytes.h"
@@ -153,7 +154,9 @@ std::uint64_t largest_possible_memory() {
   auto total = machine_memory("MemTotal:");
   if (!total) return std::numeric_limits<std::uint64_t>::max();
   for (const GroupMemory& group : group_memory()) total = std::min(*total, group.limit);
-  return *total + machine_memory("SwapTotal:").value_or(0);
+  const std::uint64_t most = *total + machine_memory("SwapTotal:").value_or(0);
+  rlimit space{};  // RLIM_INFINITY is the largest number
+  return ::getrlimit(RLIMIT_AS, &space) == 0 ? std::min<std::uint64_t>(most, space.rlim_cur) : most;
 }
 
 Result<void> check_possible_memory(std::uint64_t bytes, std::string_view what,
