@@ -28,7 +28,7 @@
 
 namespace cairn {
 
-struct RankPlace {
+struct RankOfAttempt {
   std::string attempt;  ///< its id
   int rank = 0;
   int ranks = 1;
@@ -38,7 +38,7 @@ struct RankPlace {
 class AttemptRank {
  public:
   /// `clock` must outlive it.
-  AttemptRank(std::unique_ptr<RankBoard> board, Clock& clock, RankPlace place)
+  AttemptRank(std::unique_ptr<RankBoard> board, Clock& clock, RankOfAttempt place)
       : board_(std::move(board)), clock_(clock), place_(std::move(place)) {}
 
   storage::Store& data() { return board_->data(); }
@@ -89,7 +89,7 @@ class AttemptRank {
 
   const std::unique_ptr<RankBoard> board_;
   Clock& clock_;
-  const RankPlace place_;
+  const RankOfAttempt place_;
 };
 
 }  // namespace cairn

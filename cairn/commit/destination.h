@@ -47,9 +47,9 @@ class Destination {
   virtual Result<std::unique_ptr<Attempt>> begin(const AttemptOptions& options) = 0;
   /// This rank's place in an attempt that rank 0 began with several ranks; it enters the phase
   /// "begin". `cancelled` (ranks/gone) if the attempt is not there.
-  virtual Result<std::unique_ptr<AttemptRank>> join(const RankPlace& place) = 0;
+  virtual Result<std::unique_ptr<AttemptRank>> join(const RankOfAttempt& place) = 0;
   /// What AttemptRank::abandon() does, for rank 0 when it could not join.
-  virtual Result<void> abandon(const RankPlace& place, const Error& error) = 0;
+  virtual Result<void> abandon(const RankOfAttempt& place, const Error& error) = 0;
 
   // Readers. They wait for no save.
 

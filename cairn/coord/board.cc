@@ -43,7 +43,7 @@ class BoardChannel final : public Channel {
     CAIRN_TRY_ASSIGN(const Buffer bytes, encode_message(message));
     CAIRN_TRY(put(message, message.call, bytes));
     // A farewell is for the next call; it takes the place of what was said in this one.
-    if (message.outcome == Outcome::kFailed && place_.rank != 0)
+    if (message.outcome == CallStatus::kFailed && place_.rank != 0)
       CAIRN_TRY(put(message, message.call - 1, bytes));
     if (message.call <= kCallsKept || message.call == sent_) return {};
     sent_ = message.call;
@@ -62,7 +62,7 @@ class BoardChannel final : public Channel {
  private:
   Result<void> put(const Message& message, std::uint64_t call, const Buffer& bytes) {
     CAIRN_TRY(board_->put(key_of(place_.rank, call), bytes.bytes()));
-    if (place_.rank == 0 || message.outcome == Outcome::kDone) return {};
+    if (place_.rank == 0 || message.outcome == CallStatus::kDone) return {};
     return board_->put(alarm_of(call), as_bytes(std::to_string(place_.rank)));
   }
 

@@ -16,7 +16,7 @@
 namespace cairn::coord {
 
 enum class Operation : std::uint8_t { kBarrier, kBroadcast, kGather };
-enum class Outcome : std::uint8_t { kDone, kLate, kMismatch, kFailed };
+enum class CallStatus : std::uint8_t { kDone, kLate, kMismatch, kFailed };
 
 /// From a rank to rank 0: "I have reached this call", or, with an outcome other than kDone, "I give
 /// up". From rank 0 to all: how the call ended.
@@ -24,7 +24,7 @@ struct Message {
   std::uint64_t call = 0;  ///< how many calls the rank has made, this one included
   Operation operation = Operation::kBarrier;
   std::string phase = {};
-  Outcome outcome = Outcome::kDone;
+  CallStatus outcome = CallStatus::kDone;
   std::string text = {};  ///< of the error; empty for kDone
   Buffer payload = {};    ///< immutable
 };

@@ -140,20 +140,20 @@ Result<Meeting::Payloads> Meeting::meet(Operation operation, std::string_view ph
 Result<Meeting::Payloads> Meeting::preside(const Message& call, Deadline deadline) {
   RollCall roll(call, count(), seen_);
   Message verdict = judge(roll, call.call, deadline);
-  if (verdict.outcome != Outcome::kDone) verdict.payload = last_payload_;
+  if (verdict.outcome != CallStatus::kDone) verdict.payload = last_payload_;
   last_payload_ = verdict.payload;
   const Deadline end = passed(deadline) ? grace() : deadline;
   auto sent = send(verdict, end);
   if (sent) sent = settle(end);
   if (!sent) {
     const std::string why = "the others could not be told: " + sent.error().to_string();
-    if (verdict.outcome == Outcome::kDone) {
+    if (verdict.outcome == CallStatus::kDone) {
       verdict = roll.fail(0, why);
     } else {
       verdict.text += fmt::format(" ({})", why);
     }
   }
-  if (verdict.outcome != Outcome::kDone) return error_of(verdict);
+  if (verdict.outcome != CallStatus::kDone) return error_of(verdict);
   return std::move(roll).payloads();
 }
 
@@ -177,7 +177,7 @@ Message Meeting::judge(RollCall& roll, std::uint64_t call, Deadline deadline) {
   }
   if (verdict) return *std::move(verdict);
   Message concluded = roll.conclude();
-  if (concluded.outcome == Outcome::kLate) concluded.text += trouble_;
+  if (concluded.outcome == CallStatus::kLate) concluded.text += trouble_;
   return concluded;
 }
 
@@ -196,7 +196,7 @@ Result<Meeting::Payloads> Meeting::attend(const Message& call, Deadline deadline
   }
   const Message& verdict = **heard;
   const bool about_this_call = verdict.call == call.call;
-  if (about_this_call && verdict.outcome != Outcome::kDone) return error_of(verdict);
+  if (about_this_call && verdict.outcome != CallStatus::kDone) return error_of(verdict);
   return Payloads(1, verdict.payload);
 }
 
@@ -205,7 +205,7 @@ Result<std::optional<Message>> Meeting::hear_verdict(const Message& call, Deadli
   CAIRN_TRY_ASSIGN(auto verdict, await_verdict(call.call, deadline));
   if (verdict) return verdict;
   Message impatient = call;
-  impatient.outcome = Outcome::kLate;
+  impatient.outcome = CallStatus::kLate;
   CAIRN_TRY(send(impatient, grace()));
   return await_verdict(call.call, grace());
 }
@@ -254,7 +254,7 @@ Result<void> Meeting::settle(Deadline deadline) {
 void Meeting::say_farewell(const Message& call, std::string text) {
   Message farewell = call;
   farewell.call += 1;
-  farewell.outcome = Outcome::kFailed;
+  farewell.outcome = CallStatus::kFailed;
   farewell.text = std::move(text);
   farewell.payload = {};
   channel_->send(farewell).ignore_error("the others have deadlines of their own");

@@ -82,7 +82,7 @@ TEST_F(MeetingTest, AVerdictOneCallEarlySaysThatThisCallIsDone) {
   const auto me = join({1, 2});
   script.looks.push_back(from(0, {.call = 2,
                                   .phase = "b",
-                                  .outcome = Outcome::kFailed,
+                                  .outcome = CallStatus::kFailed,
                                   .text = "rank 0 failed",
                                   .payload = Buffer::own("news")}));
   EXPECT_EQ(as_text(must(me->broadcast({}, "a", in(seconds(1)))).bytes()), "news");
@@ -94,7 +94,7 @@ TEST_F(MeetingTest, TheVerdictOfAFailedCallCarriesTheLastPayload) {
   must(me->broadcast(as_bytes("news"), "a", in(seconds(1))));
   EXPECT_EQ(reason(me->barrier("b", in(seconds(1)))), "coord/late-ranks");
   ASSERT_EQ(script.sent.size(), 2);
-  EXPECT_EQ(script.sent[1].outcome, Outcome::kLate);
+  EXPECT_EQ(script.sent[1].outcome, CallStatus::kLate);
   EXPECT_EQ(as_text(script.sent[1].payload.bytes()), "news");
 }
 
@@ -138,17 +138,17 @@ TEST_F(MeetingTest, ARankThatGivesUpAsksFirstAndThenSaysFarewell) {
   const auto me = join({2, 3});
   EXPECT_EQ(reason(me->gather(as_bytes("mine"), "a", in(seconds(5)))), "coord/late-ranks");
   ASSERT_EQ(script.sent.size(), 3);
-  EXPECT_EQ(script.sent[0].outcome, Outcome::kDone);
-  EXPECT_EQ(script.sent[1].outcome, Outcome::kLate);
+  EXPECT_EQ(script.sent[0].outcome, CallStatus::kDone);
+  EXPECT_EQ(script.sent[1].outcome, CallStatus::kLate);
   EXPECT_EQ(script.sent[1].call, 1);
   EXPECT_EQ(as_text(script.sent[1].payload.bytes()), "mine") << "it may still be wanted";
-  EXPECT_EQ(script.sent[2].outcome, Outcome::kFailed);
+  EXPECT_EQ(script.sent[2].outcome, CallStatus::kFailed);
   EXPECT_EQ(script.sent[2].call, 2);
 }
 
 TEST_F(MeetingTest, Rank0JudgesWhenAnotherRankGivesUp) {
   const auto me = join({0, 3});
-  script.looks.push_back(from(1, {.call = 1, .phase = "a", .outcome = Outcome::kLate}));
+  script.looks.push_back(from(1, {.call = 1, .phase = "a", .outcome = CallStatus::kLate}));
   const auto late = me->barrier("a", Deadline::never());
   ASSERT_EQ(reason(late), "coord/late-ranks");
   EXPECT_EQ(late.error().message().find("rank 2 did not come to barrier 'a' before the deadline of "
@@ -163,7 +163,7 @@ TEST_F(MeetingTest, AnAnswerInTheGraceCounts) {
   script.looks.push_back(from(0, {.call = 1, .phase = "a"}));
   must(me->barrier("a", in(std::chrono::microseconds(1))));
   ASSERT_EQ(script.sent.size(), 2);
-  EXPECT_EQ(script.sent[1].outcome, Outcome::kLate);
+  EXPECT_EQ(script.sent[1].outcome, CallStatus::kLate);
 }
 
 TEST_F(MeetingTest, Rank0StaysUntilItsVerdictHasLeftOrTheDeadlinePasses) {

@@ -161,7 +161,7 @@ Error RendezvousChannel::taken_over() const {
 }
 
 Result<void> RendezvousChannel::send(const Message& message) {
-  if (message.outcome != Outcome::kDone) broken_ = true;
+  if (message.outcome != CallStatus::kDone) broken_ = true;
   if (place_.rank != 0) {
     last_ = message;
     unanswered_ = true;
@@ -183,7 +183,7 @@ Result<void> RendezvousChannel::stay_in_charge() {
 
 Result<void> RendezvousChannel::answer() {
   CAIRN_TRY(put(key_of(place_.rank), last_));
-  if (last_.outcome != Outcome::kDone) CAIRN_TRY(put(alarm_key(), Message{.call = last_.call}));
+  if (last_.outcome != CallStatus::kDone) CAIRN_TRY(put(alarm_key(), Message{.call = last_.call}));
   unanswered_ = false;
   return {};
 }
@@ -206,7 +206,7 @@ Result<std::vector<Received>> RendezvousChannel::receive(std::uint64_t call,
     if (item && *item) received.push_back(**std::move(item));
   }
   if (received.empty() && trouble) return *trouble;
-  for (const Received& item : received) broken_ |= item.message.outcome != Outcome::kDone;
+  for (const Received& item : received) broken_ |= item.message.outcome != CallStatus::kDone;
   return received;
 }
 
@@ -218,7 +218,7 @@ Result<std::optional<Received>> RendezvousChannel::hear_rank(std::uint64_t call,
     return std::optional<Received>(
         {rank,
          {.call = call,
-          .outcome = Outcome::kFailed,
+          .outcome = CallStatus::kFailed,
           .text = "it was started anew, or two processes have this rank"}});
   }
   if (found->call() < call) return std::optional<Received>();
@@ -284,7 +284,7 @@ Result<void> RendezvousChannel::check_admission(const Found& found) {
                              place_.rank))
         .in(store_->describe(kVerdict));
   }
-  if (found.header.message.outcome != Outcome::kDone) return {};
+  if (found.header.message.outcome != CallStatus::kDone) return {};
   return rank_taken(place_.rank).in(store_->describe(kVerdict));
 }
 

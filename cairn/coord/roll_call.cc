@@ -33,32 +33,32 @@ std::span<const int> RollCall::next_to_look_at() {
 std::optional<Message> RollCall::take(const Received& received) {
   const auto& [from, message] = received;
   const bool is_new = std::erase(missing_, from) != 0;
-  if (message.outcome == Outcome::kFailed) return fail(from, message.text);
+  if (message.outcome == CallStatus::kFailed) return fail(from, message.text);
   if (message.operation != call_.operation || message.phase != call_.phase) {
-    return end(Outcome::kMismatch, mismatch_text(call_, received));
+    return end(CallStatus::kMismatch, mismatch_text(call_, received));
   }
-  if (message.outcome == Outcome::kLate) impatient_.assign(1, from);
+  if (message.outcome == CallStatus::kLate) impatient_.assign(1, from);
   if (is_new) payloads_[static_cast<std::size_t>(from)] = message.payload;
   return std::nullopt;
 }
 
 Message RollCall::conclude() {
   if (complete()) {
-    Message verdict = end(Outcome::kDone, {});
+    Message verdict = end(CallStatus::kDone, {});
     if (call_.operation == Operation::kBroadcast) verdict.payload = call_.payload;
     return verdict;
   }
   std::ranges::sort(missing_);
   const std::string whose =
       urgent() ? "the deadline of " + name_ranks(impatient_) : std::string("the deadline");
-  return end(Outcome::kLate, late_text(missing_, call_, seen_, whose));
+  return end(CallStatus::kLate, late_text(missing_, call_, seen_, whose));
 }
 
 Message RollCall::fail(int rank, const std::string& why) const {
-  return end(Outcome::kFailed, fmt::format("rank {} failed: {}", rank, why));
+  return end(CallStatus::kFailed, fmt::format("rank {} failed: {}", rank, why));
 }
 
-Message RollCall::end(Outcome outcome, std::string text) const {
+Message RollCall::end(CallStatus outcome, std::string text) const {
   return {.call = call_.call,
           .operation = call_.operation,
           .phase = call_.phase,

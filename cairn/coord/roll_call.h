@@ -36,7 +36,7 @@ class RollCall {
   std::vector<Buffer> payloads() && { return std::move(payloads_); }
 
  private:
-  Message end(Outcome outcome, std::string text) const;
+  Message end(CallStatus outcome, std::string text) const;
 
   const Message call_;
   const std::string seen_;

@@ -18,7 +18,7 @@ Message note(const std::string& phase, const std::string& payload = "") {
 TEST(RollCall, OfOneIsCompleteAtOnce) {
   RollCall roll(note("p", "mine"), 1, "");
   EXPECT_TRUE(roll.complete());
-  EXPECT_EQ(roll.conclude().outcome, Outcome::kDone);
+  EXPECT_EQ(roll.conclude().outcome, CallStatus::kDone);
   EXPECT_EQ(as_text(std::move(roll).payloads()[0].bytes()), "mine");
 }
 
@@ -44,7 +44,7 @@ TEST(RollCall, NamesThoseWhoDidNotComeInOrder) {
     EXPECT_FALSE(roll.take({rank, note("p")}));
   }
   const Message verdict = roll.conclude();
-  EXPECT_EQ(verdict.outcome, Outcome::kLate);
+  EXPECT_EQ(verdict.outcome, CallStatus::kLate);
   EXPECT_EQ(verdict.text.find("ranks 2, 4, 6, 8, 10, 12, 14, 16 and 11 more did not come"), 0)
       << verdict.text;
 }
@@ -62,7 +62,7 @@ TEST(RollCall, LooksAtEverybodyInTurnWithoutLookingAtAllEachTime) {
 
 TEST(RollCall, ARankWhoseDeadlinePassedMakesItUrgentAndStillCounts) {
   Message late = note("p", "one");
-  late.outcome = Outcome::kLate;
+  late.outcome = CallStatus::kLate;
   RollCall roll(note("p"), 3, "before");
   EXPECT_FALSE(roll.take({1, late}));
   EXPECT_TRUE(roll.urgent());
@@ -70,17 +70,17 @@ TEST(RollCall, ARankWhoseDeadlinePassedMakesItUrgentAndStillCounts) {
                                       "rank 1: last seen in 'before'"),
             0);
   EXPECT_FALSE(roll.take({2, note("p")}));
-  EXPECT_EQ(roll.conclude().outcome, Outcome::kDone);
+  EXPECT_EQ(roll.conclude().outcome, CallStatus::kDone);
   EXPECT_EQ(as_text(std::move(roll).payloads()[1].bytes()), "one");
 }
 
 TEST(RollCall, EndsAtOnceWhenSomebodyFailsOrDisagrees) {
   RollCall roll(note("p"), 4, "");
   Message failed = note("q");
-  failed.outcome = Outcome::kFailed;
+  failed.outcome = CallStatus::kFailed;
   failed.text = "no space left";
   EXPECT_EQ(roll.take({3, failed})->text, "rank 3 failed: no space left");
-  EXPECT_EQ(roll.take({2, note("q")})->outcome, Outcome::kMismatch);
+  EXPECT_EQ(roll.take({2, note("q")})->outcome, CallStatus::kMismatch);
   Message other = note("p");
   other.operation = Operation::kBarrier;
   EXPECT_EQ(roll.take({2, other})->text,

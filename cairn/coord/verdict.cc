@@ -59,12 +59,12 @@ std::string mismatch_text(const Message& ours, const Received& theirs) {
 
 Error error_of(const Message& verdict) {
   switch (verdict.outcome) {
-    case Outcome::kLate:
+    case CallStatus::kLate:
       return Error(Code::kDeadlineExceeded, "coord/late-ranks", verdict.text);
-    case Outcome::kMismatch:
+    case CallStatus::kMismatch:
       return Error(Code::kFailedPrecondition, "coord/phase-mismatch", verdict.text);
-    case Outcome::kDone:
-    case Outcome::kFailed:
+    case CallStatus::kDone:
+    case CallStatus::kFailed:
       break;
   }
   return Error(Code::kCancelled, "coord/rank-failed", verdict.text);

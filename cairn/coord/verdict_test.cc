@@ -28,10 +28,10 @@ TEST(Verdict, SaysWhoIsLateAndWhatToDo) {
 }
 
 TEST(Verdict, EachOutcomeIsAnErrorOfItsOwn) {
-  EXPECT_EQ(error_of({.outcome = Outcome::kLate}).reason(), "coord/late-ranks");
-  EXPECT_EQ(error_of({.outcome = Outcome::kMismatch}).reason(), "coord/phase-mismatch");
-  EXPECT_EQ(error_of({.outcome = Outcome::kFailed}).reason(), "coord/rank-failed");
-  EXPECT_EQ(error_of({.outcome = Outcome::kFailed}).code(), Code::kCancelled);
+  EXPECT_EQ(error_of({.outcome = CallStatus::kLate}).reason(), "coord/late-ranks");
+  EXPECT_EQ(error_of({.outcome = CallStatus::kMismatch}).reason(), "coord/phase-mismatch");
+  EXPECT_EQ(error_of({.outcome = CallStatus::kFailed}).reason(), "coord/rank-failed");
+  EXPECT_EQ(error_of({.outcome = CallStatus::kFailed}).code(), Code::kCancelled);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ Result<Header> decode_header(std::string_view bytes, std::uint64_t size) {
   CAIRN_TRY_ASSIGN(message.operation, find_word<Operation>(header.json, "operation", kOperations));
   CAIRN_TRY_ASSIGN(message.phase, find_text(header.json, "phase"));
   if (message.phase.size() > kMaxPhase) return bad_message("its phase is too long");
-  CAIRN_TRY_ASSIGN(message.outcome, find_word<Outcome>(header.json, "outcome", kOutcomes));
+  CAIRN_TRY_ASSIGN(message.outcome, find_word<CallStatus>(header.json, "outcome", kOutcomes));
   CAIRN_TRY_ASSIGN(message.text, find_text(header.json, "text"));
   CAIRN_TRY_ASSIGN(const std::uint64_t payload, find_number(header.json, "payload"));
   if (payload > kMaxPayload || payload != size - header.payload_at) {

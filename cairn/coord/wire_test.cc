@@ -34,7 +34,7 @@ TEST(Wire, MessagesComeBackEqual) {
     const Message sent{.call = random(),
                        .operation = static_cast<Operation>(random() % 3),
                        .phase = "\"p\\\n" + std::to_string(random()),
-                       .outcome = static_cast<Outcome>(random() % 4),
+                       .outcome = static_cast<CallStatus>(random() % 4),
                        .text = std::string(random() % 50, '\n'),
                        .payload = Buffer::own(std::string(random() % 100, '\n'))};
     const Message got = must(decode_message(must(encode_message(sent))));

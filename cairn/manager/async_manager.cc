@@ -3,21 +3,17 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <iterator>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "cairn/async/background.h"
 #include "cairn/base/sha256.h"
-#include "cairn/base/uri.h"
 #include "cairn/coord/agreement.h"
 #include "cairn/layout/open_checkpoint.h"
 #include "cairn/manager/prefixes.h"
-#include "cairn/runtime/in_flight.h"
 #include "cairn/save/save_internals.h"
 #include "cairn/tree/flatten.h"
 
@@ -64,13 +60,6 @@ PhaseSink logged(PhaseSink phases, Runtime& runtime) {
     runtime.log(LogLevel::kInfo, "save/phase", std::string(phase));
     if (phases) phases(phase);
   };
-}
-
-Result<void> check_storage(const AsyncManagerOptions& manager) {
-  if (manager.gcs_bucket.empty() && manager.gcs_credentials_path.empty()) return {};
-  return Error(Code::kUnimplemented, "manager/no-gcs",
-               "gcs_bucket and gcs_credentials_path: buckets are not supported yet; save to a "
-               "directory and leave both empty");
 }
 
 /// In a callback of a save, which would wait for itself.
@@ -125,9 +114,7 @@ Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<Nam
                   fmt::format("saves are switched off: nothing is written to {}", path));
     return SaveHandle::of_nothing(path);
   }
-  CAIRN_TRY(check_storage(manager));
   CAIRN_TRY_ASSIGN(auto before, make_way(manager.while_saving));
-  if (options.do_all_gather) tell_of_gathering();
   std::vector<NamedTree> saved = trees;
   if (options.gather_fns) {
     for (auto& [prefix, tree] : saved) {
@@ -146,12 +133,6 @@ Result<SaveHandle> AsyncCheckpointManager::save_checkpoint(const std::vector<Nam
   }
   if (blocks(manager)) CAIRN_TRY(wait_until_finished());
   return handle;
-}
-
-void AsyncCheckpointManager::tell_of_gathering() {
-  if (told_of_gathering_.exchange(true)) return;
-  runtime_->log(LogLevel::kInfo, "manager/no-gathering",
-                "do_all_gather: arrays are written from where they lie; the result is the same");
 }
 
 // The save that the next one comes after, if it need not be waited for.
@@ -206,7 +187,6 @@ Result<void> AsyncCheckpointManager::check_for_errors() {
 
 Result<Loaded> AsyncCheckpointManager::load(const std::string& path, LoadOptions options) {
   const AsyncManagerOptions manager = this->options();
-  CAIRN_TRY(check_storage(manager));
   options.validate = options.validate || manager.enable_validation;
   return cairn::load(path, options, *runtime_);
 }
@@ -231,20 +211,6 @@ Result<Loaded> AsyncCheckpointManager::load_tree_parallel(const std::string& pat
 Result<std::string> AsyncCheckpointManager::compute_checksum(const Array& array) {
   CAIRN_TRY_ASSIGN(const Array dense, array.to_dense());
   return sha256_hex(dense.bytes());
-}
-
-bool AsyncCheckpointManager::is_tensorstore(const std::string& path) {
-  if (path.ends_with(kIndexName)) return true;
-  wait_for_saves(path, 0);
-  const auto uri = parse_uri(path);
-  std::error_code error;
-  return uri && uri->scheme == "file" &&
-         std::filesystem::exists(join_path(uri->path, kIndexName), error);
-}
-
-std::string AsyncCheckpointManager::safe_loadpath(const std::string& path) {
-  if (!path.ends_with(kIndexName)) return path;
-  return path.substr(0, path.size() - kIndexName.size());
 }
 
 }  // namespace cairn

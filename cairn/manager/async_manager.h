@@ -3,7 +3,6 @@
 // the names and arguments of the reference system.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -31,12 +30,9 @@ struct AsyncManagerOptions {
   std::optional<bool> enable = {};
   std::optional<DType> float_dtype = {};  ///< floats are saved as this type; nothing: as they are
   bool verbose = false;                   ///< each save tells the log what it does
-  /// Buckets are not there yet: every call is `unimplemented` (manager/no-gcs) if one is set.
-  std::string gcs_bucket = {};
-  std::string gcs_credentials_path = {};
-  bool enable_validation = false;   ///< SHA-256 is stored by saves and checked by loads
-  bool enable_compression = false;  ///< of zarr2 chunks; safetensors has none: no effect
-  bool use_tensorstore = true;      ///< zarr2 as JAX reads it; false: safetensors
+  bool enable_validation = false;         ///< SHA-256 is stored by saves and checked by loads
+  bool enable_compression = false;        ///< of zarr2 chunks; safetensors has none: no effect
+  bool use_tensorstore = true;            ///< zarr2 as JAX reads it; false: safetensors
   /// Saves return after the commit. CAIRN_BLOCKING_SAVES=1 in the environment does the same.
   bool blocking = false;
   WhileSaving while_saving = WhileSaving::kWait;
@@ -61,9 +57,6 @@ struct SaveTreeOptions {
   /// array.
   LeafCallback gather_fns = {};
   SavedCallback callback = {};  ///< after SaveOptions::committed
-  /// No effect on the result: arrays are written from where they are. Logged once.
-  bool do_all_gather = false;
-  bool cpu_offload = false;  ///< accepted: host memory is where saves are staged in any case
 };
 
 /// Threading: safe; with several ranks, one caller at a time and the same calls on all ranks.
@@ -121,19 +114,12 @@ class AsyncCheckpointManager {
 
   /// SHA-256 of the elements in C order, as hex.
   static Result<std::string> compute_checksum(const Array& array);
-  /// Is it a directory with the reference system's index, or that index? False for what does not
-  /// exist.
-  static bool is_tensorstore(const std::string& path);
-  /// The path, without the name of an index at its end.
-  static std::string safe_loadpath(const std::string& path);
 
  private:
-  void tell_of_gathering();
   Result<std::shared_ptr<const SaveHandle>> make_way(WhileSaving while_saving);
   std::optional<Error> take_error();
 
   const std::shared_ptr<Runtime> runtime_;
-  std::atomic<bool> told_of_gathering_ = false;
   mutable Mutex mutex_;
   AsyncManagerOptions options_ CAIRN_GUARDED_BY(mutex_);
   std::vector<SaveHandle> saves_ CAIRN_GUARDED_BY(mutex_);  // whose result nobody has seen yet

@@ -89,10 +89,9 @@ class Manager : public ::testing::Test {
 
 TEST_F(Manager, SavesTheLayoutThatIsAskedFor) {
   must(make().save(tree_of(1), path_));
-  EXPECT_TRUE(AsyncCheckpointManager::is_tensorstore(path_));
+  EXPECT_EQ(must(open_checkpoint(path_, *make().runtime())).kind, "cairn zarr2");
   EXPECT_EQ(difference(tree_of(1), must(make().load(path_)).tree), "");
   must(make({.use_tensorstore = false}).save(tree_of(1), dir_ / "s"));
-  EXPECT_FALSE(AsyncCheckpointManager::is_tensorstore(dir_ / "s"));
   EXPECT_EQ(must(open_checkpoint(dir_ / "s", *make().runtime())).kind, "cairn safetensors");
 }
 
@@ -149,28 +148,6 @@ TEST_F(Manager, WritesDownTheMeshThatItIsGiven) {
   EXPECT_EQ(axes_of(dir_ / "a"), mesh.axes());
   EXPECT_EQ(axes_of(dir_ / "b"), mesh.axes());
   EXPECT_TRUE(axes_of(dir_ / "c").empty());
-}
-
-TEST_F(Manager, SaysOnceThatNothingIsGathered) {
-  auto manager = make();
-  must(manager.save_tree(tree_of(1), dir_ / "a"));
-  EXPECT_EQ(logged("manager/no-gathering"), 0U);
-  must(manager.save_tree(tree_of(1), dir_ / "b", {.do_all_gather = true, .cpu_offload = true}));
-  must(manager.save_pytree(tree_of(1), dir_ / "c",
-                           {.prefix = "model", .do_all_gather = true, .cpu_offload = false}));
-  EXPECT_EQ(logged("manager/no-gathering"), 1U);
-  EXPECT_EQ(difference(tree_of(1), must(manager.load(dir_ / "b")).tree), "");
-  EXPECT_EQ(difference(tree_of(1), must(manager.load(dir_ / "c")).tree), "");
-}
-
-TEST_F(Manager, RefusesBucketsByName) {
-  must(make().save_tree(tree_of(1), path_));
-  for (const AsyncManagerOptions& options :
-       {AsyncManagerOptions{.gcs_bucket = "b"}, AsyncManagerOptions{.gcs_credentials_path = "p"}}) {
-    EXPECT_EQ(reason(make(options).save_tree(tree_of(2), path_)), "manager/no-gcs");
-    EXPECT_EQ(reason(make(options).load(path_)), "manager/no-gcs");
-  }
-  EXPECT_EQ(difference(tree_of(1), must(make().load(path_)).tree), "");
 }
 
 TEST_F(Manager, CompressesAndSplitsWhereItIsAskedTo) {
@@ -444,13 +421,6 @@ TEST_F(Manager, ReadsOnTheCallingThreadIfToldSo) {
   };
   EXPECT_EQ(difference(tree_of(1), must(manager.load(path_, options)).tree), "");
   EXPECT_EQ(threads, std::set{std::this_thread::get_id()});
-}
-
-TEST(ManagerPaths, MayBeAnIndexAndNeedNotExist) {
-  EXPECT_TRUE(AsyncCheckpointManager::is_tensorstore("/nowhere/tensorstore_index.json"));
-  EXPECT_FALSE(AsyncCheckpointManager::is_tensorstore("/nowhere"));
-  EXPECT_EQ(AsyncCheckpointManager::safe_loadpath("/a/tensorstore_index.json"), "/a/");
-  EXPECT_EQ(AsyncCheckpointManager::safe_loadpath("/a/b"), "/a/b");
 }
 
 TEST(AsyncManagerCallbacks, CannotWaitForTheirOwnSave) {

@@ -28,7 +28,7 @@ Result<DecisionOfRank0> parse_decision(std::string_view text) {
     if (end.ec == std::errc() && end.ptr == text.data() + text.size()) return heard;
   }
   return Error(Code::kInternal, "run/bad-message",
-               "rank 0 said something that this version does not understand");
+               "rank 0 sent a message that this version does not understand");
 }
 
 }  // namespace

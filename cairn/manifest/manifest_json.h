@@ -23,8 +23,8 @@ std::string root_digest(const Manifest& manifest);
 /// metadata of the user).
 Result<std::string> dump_manifest(const Manifest& manifest);
 
-/// False for text of another program in its place, which is not even a damaged manifest: it lacks at
-/// least two of the members that every manifest has.
+/// False for text of another program in its place, which is not even a damaged manifest: it lacks
+/// at least two of the members that every manifest has.
 bool may_be_manifest(std::string_view text);
 
 /// Pure; hostile bytes. `corrupt`: manifest/bad-json, manifest/bad-member, manifest/columns

@@ -105,7 +105,7 @@ class JointSave final : public SaveSteps {
   // Each says whether it came in: one that cannot has no other way to tell. One that saves
   // something else adds what, for rank 0 to say where they differ.
   Result<void> join(const Opening& opening, const Result<void>& same) {
-    const RankPlace place{opening.attempt, runtime_.rank(), runtime_.ranks()};
+    const RankOfAttempt place{opening.attempt, runtime_.rank(), runtime_.ranks()};
     CAIRN_TRY_ASSIGN(const auto destination, open_destination(opening.directory, runtime_));
     auto joined = destination->join(place);
     std::string mine;

@@ -144,7 +144,7 @@ SeenAttempt look_at(MemoryAttempt& attempt) {
 
 }  // namespace
 
-MemoryAttempt::MemoryAttempt(std::shared_ptr<MemoryPlace> where, AttemptView seen,
+MemoryAttempt::MemoryAttempt(std::shared_ptr<MemoryDirectory> where, AttemptView seen,
                              PrefixVersions before, int count)
     : place(std::move(where)),
       view(std::move(seen)),
@@ -158,7 +158,7 @@ std::unique_ptr<storage::Store> MemoryAttempt::open(const std::string& directory
   return place->open(name + "/" + directory);
 }
 
-std::vector<SeenAttempt> look_at_attempts(MemoryPlace& place) {
+std::vector<SeenAttempt> look_at_attempts(MemoryDirectory& place) {
   std::vector<SeenAttempt> seen;
   for (const auto& [id, known] : place.attempts) {
     if (const auto attempt = known.lock()) seen.push_back(look_at(*attempt));
@@ -166,7 +166,7 @@ std::vector<SeenAttempt> look_at_attempts(MemoryPlace& place) {
   return seen;
 }
 
-Result<Snapshot> take_snapshot(MemoryPlace& place) {
+Result<Snapshot> take_snapshot(MemoryDirectory& place) {
   Snapshot snapshot;
   const auto store = place.open();
   CAIRN_TRY_ASSIGN(snapshot.record, read_record(*store));

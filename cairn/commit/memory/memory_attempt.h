@@ -10,7 +10,7 @@
 #include "cairn/async/mutex.h"
 #include "cairn/base/clock.h"
 #include "cairn/commit/attempt_rank.h"
-#include "cairn/commit/memory/memory_place.h"
+#include "cairn/commit/memory/memory_directory.h"
 #include "cairn/commit/merge.h"
 #include "cairn/commit/seen_attempts.h"
 #include "cairn/commit/snapshot.h"
@@ -19,7 +19,7 @@ namespace cairn {
 
 /// One attempt, shared by its writer and ranks. Its data is removed with it. Threading: safe.
 struct MemoryAttempt {
-  MemoryAttempt(std::shared_ptr<MemoryPlace> where, AttemptView seen, PrefixVersions before,
+  MemoryAttempt(std::shared_ptr<MemoryDirectory> where, AttemptView seen, PrefixVersions before,
                 int count);
   ~MemoryAttempt();
   MemoryAttempt(const MemoryAttempt&) = delete;
@@ -28,7 +28,7 @@ struct MemoryAttempt {
   /// The store of a directory of its own.
   std::unique_ptr<storage::Store> open(const std::string& directory) const;
 
-  const std::shared_ptr<MemoryPlace> place;
+  const std::shared_ptr<MemoryDirectory> place;
   const AttemptView view;
   const PrefixVersions versions;
   const int ranks;
@@ -46,9 +46,9 @@ struct MemoryAttempt {
 };
 
 /// Those that lie in a place, and what is known of their ranks.
-std::vector<SeenAttempt> look_at_attempts(MemoryPlace& place) CAIRN_REQUIRES(place.mutex);
+std::vector<SeenAttempt> look_at_attempts(MemoryDirectory& place) CAIRN_REQUIRES(place.mutex);
 /// Destination::snapshot().
-Result<Snapshot> take_snapshot(MemoryPlace& place) CAIRN_REQUIRES(place.mutex);
+Result<Snapshot> take_snapshot(MemoryDirectory& place) CAIRN_REQUIRES(place.mutex);
 
 /// This rank's board in an attempt. `clock` must outlive it.
 std::unique_ptr<RankBoard> open_memory_board(std::shared_ptr<MemoryAttempt> attempt, int rank,

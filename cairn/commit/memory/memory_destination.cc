@@ -125,7 +125,7 @@ class MemorySave final : public Attempt {
 
   Result<void> commit(const CommitRequest& request) override {
     CAIRN_TRY_ASSIGN(const auto allowed, take_guard(options_.guard));
-    MemoryPlace& place = *attempt_->place;
+    MemoryDirectory& place = *attempt_->place;
     const MutexLock lock(place.mutex);
     const auto store = place.open();
     CAIRN_TRY_ASSIGN(const MemoryChange change,
@@ -148,7 +148,7 @@ class MemorySave final : public Attempt {
 
 class MemoryDestination final : public Destination {
  public:
-  MemoryDestination(const Uri& uri, Clock& clock) : place_(memory_place(uri)), clock_(clock) {}
+  MemoryDestination(const Uri& uri, Clock& clock) : place_(memory_directory(uri)), clock_(clock) {}
 
   const std::string& path() const override { return place_->path; }
 
@@ -177,7 +177,7 @@ class MemoryDestination final : public Destination {
     return std::make_unique<MemorySave>(attempt, options, clock_);
   }
 
-  Result<std::unique_ptr<AttemptRank>> join(const RankPlace& place) override {
+  Result<std::unique_ptr<AttemptRank>> join(const RankOfAttempt& place) override {
     const auto attempt = find(place.attempt);
     if (attempt == nullptr) return gone(place);
     {
@@ -190,7 +190,7 @@ class MemoryDestination final : public Destination {
     return joined;
   }
 
-  Result<void> abandon(const RankPlace& place, const Error& error) override {
+  Result<void> abandon(const RankOfAttempt& place, const Error& error) override {
     const auto attempt = find(place.attempt);
     if (attempt == nullptr) return gone(place);
     return AttemptRank(open_memory_board(attempt, place.rank, clock_), clock_, place)
@@ -268,12 +268,12 @@ class MemoryDestination final : public Destination {
     return found != place_->attempts.end() ? found->second.lock() : nullptr;
   }
 
-  static Error gone(const RankPlace& place) {
+  static Error gone(const RankOfAttempt& place) {
     return Error(Code::kCancelled, "ranks/gone",
                  fmt::format("the attempt {} is gone: its save was given up", place.attempt));
   }
 
-  const std::shared_ptr<MemoryPlace> place_;
+  const std::shared_ptr<MemoryDirectory> place_;
   Clock& clock_;
 };
 

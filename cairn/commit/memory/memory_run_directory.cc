@@ -16,7 +16,7 @@ namespace {
 
 using Takes = RemovalPlan::Takes;
 
-Result<std::optional<OwnerFile>> read_owner(const MemoryPlace& run) {
+Result<std::optional<OwnerFile>> read_owner(const MemoryDirectory& run) {
   CAIRN_TRY_ASSIGN(const auto text, read_text(*run.open(), kOwnerName, kMaxOwnerBytes));
   if (!text) return std::optional<OwnerFile>();
   CAIRN_TRY_ASSIGN(auto owner, parse_owner_file(*text).in(run.path));
@@ -26,7 +26,7 @@ Result<std::optional<OwnerFile>> read_owner(const MemoryPlace& run) {
 /// Holds a run; let go by whichever thread destroys it.
 class Hold {
  public:
-  explicit Hold(std::shared_ptr<MemoryPlace> run) : run_(std::move(run)) {
+  explicit Hold(std::shared_ptr<MemoryDirectory> run) : run_(std::move(run)) {
     const MutexLock lock(run_->run_mutex);
     while (run_->run_is_held) run_->run_free.wait(run_->run_mutex);
     run_->run_is_held = true;
@@ -40,12 +40,12 @@ class Hold {
   Hold& operator=(const Hold&) = delete;
 
  private:
-  const std::shared_ptr<MemoryPlace> run_;
+  const std::shared_ptr<MemoryDirectory> run_;
 };
 
 class MemoryOwner final : public RunOwner {
  public:
-  MemoryOwner(std::shared_ptr<MemoryPlace> run, OwnerFile file)
+  MemoryOwner(std::shared_ptr<MemoryDirectory> run, OwnerFile file)
       : run_(std::move(run)), file_(std::move(file)) {}
 
   const std::string& run_id() const override { return file_.run_id; }
@@ -68,7 +68,7 @@ class MemoryOwner final : public RunOwner {
   }
 
  private:
-  const std::shared_ptr<MemoryPlace> run_;
+  const std::shared_ptr<MemoryDirectory> run_;
   const OwnerFile file_;
   Mutex mutex_;
   std::uint64_t number_ CAIRN_GUARDED_BY(mutex_) = 0;
@@ -77,7 +77,7 @@ class MemoryOwner final : public RunOwner {
 class MemoryRunDirectory final : public RunDirectory {
  public:
   MemoryRunDirectory(Uri uri, Clock& clock)
-      : uri_(std::move(uri)), run_(memory_place(uri_)), clock_(clock) {}
+      : uri_(std::move(uri)), run_(memory_directory(uri_)), clock_(clock) {}
 
   const std::string& path() const override { return run_->path; }
 
@@ -121,7 +121,7 @@ class MemoryRunDirectory final : public RunDirectory {
 
   Result<std::optional<Takes>> remove(const std::string& name, const RemovalTerms& terms) override {
     CAIRN_TRY_ASSIGN(const auto allowed, take_guard(terms.guard));
-    const auto place = memory_place(place_of(name));
+    const auto place = memory_directory(place_of(name));
     const MutexLock lock(place->mutex);
     const auto dest = checkpoint(name);
     if (!dest->list("")) return std::optional<Takes>();
@@ -150,7 +150,7 @@ class MemoryRunDirectory final : public RunDirectory {
     return uri;
   }
 
-  static Result<void> take_out(const MemoryPlace& place, const Snapshot& now,
+  static Result<void> take_out(const MemoryDirectory& place, const Snapshot& now,
                                const RemovalPlan& plan) {
     storage::MemoryChange change{.removed = plan.beside};
     Record record = now.record.value_or(Record{});
@@ -165,7 +165,7 @@ class MemoryRunDirectory final : public RunDirectory {
   }
 
   const Uri uri_;
-  const std::shared_ptr<MemoryPlace> run_;
+  const std::shared_ptr<MemoryDirectory> run_;
   Clock& clock_;
 };
 

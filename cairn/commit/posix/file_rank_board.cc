@@ -20,7 +20,7 @@ namespace {
 
 class FileRankBoard final : public RankBoard {
  public:
-  FileRankBoard(Directory dest, Clock& clock, RankPlace place)
+  FileRankBoard(Directory dest, Clock& clock, RankOfAttempt place)
       : dest_(std::move(dest)),
         clock_(clock),
         place_(std::move(place)),
@@ -154,7 +154,7 @@ class FileRankBoard final : public RankBoard {
 
   const Directory dest_;
   Clock& clock_;
-  const RankPlace place_;
+  const RankOfAttempt place_;
   const std::string name_;
   std::unique_ptr<PhaseFile> phase_;  // its lock says that we live; null before open()
   Leader leader_;
@@ -165,7 +165,8 @@ class FileRankBoard final : public RankBoard {
 }  // namespace
 
 Result<std::unique_ptr<AttemptRank>> join_attempt(storage::FileSystem& fs, Clock& clock,
-                                                  const LocalPath& path, const RankPlace& place) {
+                                                  const LocalPath& path,
+                                                  const RankOfAttempt& place) {
   CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, path, false));
   auto board = std::make_unique<FileRankBoard>(std::move(dest), clock, place);
   CAIRN_TRY(board->open());
@@ -175,7 +176,7 @@ Result<std::unique_ptr<AttemptRank>> join_attempt(storage::FileSystem& fs, Clock
 }
 
 Result<void> abandon_unjoined(storage::FileSystem& fs, Clock& clock, const LocalPath& path,
-                              const RankPlace& place, const Error& error) {
+                              const RankOfAttempt& place, const Error& error) {
   CAIRN_TRY_ASSIGN(Directory dest, Directory::open(fs, path, false));
   return AttemptRank(std::make_unique<FileRankBoard>(std::move(dest), clock, place), clock, place)
       .abandon(error);

@@ -18,9 +18,10 @@ namespace cairn {
 /// Opens the attempt in `dest`, which rank 0 began, and enters the phase "begin". `cancelled`
 /// (ranks/gone) if it is not there. `fs` must outlive it.
 Result<std::unique_ptr<AttemptRank>> join_attempt(storage::FileSystem& fs, Clock& clock,
-                                                  const LocalPath& dest, const RankPlace& place);
+                                                  const LocalPath& dest,
+                                                  const RankOfAttempt& place);
 /// What AttemptRank::abandon() does, for rank 0 when it could not join.
 Result<void> abandon_unjoined(storage::FileSystem& fs, Clock& clock, const LocalPath& dest,
-                              const RankPlace& place, const Error& error);
+                              const RankOfAttempt& place, const Error& error);
 
 }  // namespace cairn

@@ -47,11 +47,11 @@ class PosixDestination final : public Destination {
     return begin_attempt(fs_, clock_, path_, options);
   }
 
-  Result<std::unique_ptr<AttemptRank>> join(const RankPlace& place) override {
+  Result<std::unique_ptr<AttemptRank>> join(const RankOfAttempt& place) override {
     return join_attempt(fs_, clock_, path_, place);
   }
 
-  Result<void> abandon(const RankPlace& place, const Error& error) override {
+  Result<void> abandon(const RankOfAttempt& place, const Error& error) override {
     return abandon_unjoined(fs_, clock_, path_, place, error);
   }
 

@@ -119,7 +119,7 @@ MpiChannel::~MpiChannel() {
 Result<void> MpiChannel::send(const Message& message) {
   CAIRN_TRY(check_ready());
   CAIRN_TRY(check_thread());
-  if (message.outcome != Outcome::kDone) broken_ = true;
+  if (message.outcome != CallStatus::kDone) broken_ = true;
   CAIRN_TRY_ASSIGN(const Buffer bytes, encode_message(message));
   if (place_.rank != 0) return send_to(0, bytes);
   for (int rank = 1; rank < place_.count; ++rank) CAIRN_TRY(send_to(rank, bytes));
@@ -156,7 +156,7 @@ Result<std::vector<Received>> MpiChannel::receive(std::uint64_t call, std::span<
   std::vector<Received> received;
   for (const Received& item : inbox_) {
     if (item.message.call >= call) received.push_back(item);
-    broken_ |= item.message.outcome != Outcome::kDone;
+    broken_ |= item.message.outcome != CallStatus::kDone;
   }
   std::erase_if(inbox_, [&](const Received& item) { return item.message.call <= call; });
   return received;

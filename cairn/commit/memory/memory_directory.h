@@ -20,7 +20,7 @@ namespace cairn {
 struct MemoryAttempt;
 
 /// Threading: safe.
-struct MemoryPlace {
+struct MemoryDirectory {
   std::string path;  ///< as its URI
   std::string bucket;
   std::string directory;
@@ -37,7 +37,7 @@ struct MemoryPlace {
 };
 
 /// The one of this process for a place.
-std::shared_ptr<MemoryPlace> memory_place(const Uri& uri);
+std::shared_ptr<MemoryDirectory> memory_directory(const Uri& uri);
 
 /// Nothing if it is not there.
 Result<std::optional<std::string>> read_text(storage::Store& store, std::string_view name,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cairn/commit/memory/memory_place.h"
+#include "cairn/commit/memory/memory_directory.h"
 
 #include <utility>
 
@@ -12,21 +12,21 @@ namespace {
 
 struct Places {
   Mutex mutex;
-  std::map<std::string, std::shared_ptr<MemoryPlace>> by_path CAIRN_GUARDED_BY(mutex);
+  std::map<std::string, std::shared_ptr<MemoryDirectory>> by_path CAIRN_GUARDED_BY(mutex);
 };
 
 }  // namespace
 
-std::unique_ptr<storage::MemoryStore> MemoryPlace::open(const std::string& below) const {
+std::unique_ptr<storage::MemoryStore> MemoryDirectory::open(const std::string& below) const {
   return storage::open_memory_store(bucket, join_path(directory, below));
 }
 
-std::shared_ptr<MemoryPlace> memory_place(const Uri& uri) {
+std::shared_ptr<MemoryDirectory> memory_directory(const Uri& uri) {
   Places& places = PerProcess<Places>::get();
   const MutexLock lock(places.mutex);
-  std::shared_ptr<MemoryPlace>& place = places.by_path[uri.to_string()];
+  std::shared_ptr<MemoryDirectory>& place = places.by_path[uri.to_string()];
   if (place == nullptr) {
-    place = std::make_shared<MemoryPlace>();
+    place = std::make_shared<MemoryDirectory>();
     place->path = uri.to_string();
     place->bucket = uri.authority;
     place->directory = uri.path;
