@@ -75,7 +75,7 @@ Result<void> check_may_wait(const std::vector<SaveHandle>& flying) {
 
 AsyncCheckpointManager::AsyncCheckpointManager(AsyncManagerOptions options,
                                                std::shared_ptr<Runtime> runtime)
-    : runtime_(std::move(runtime)), options_(std::move(options)) {}
+    : runtime_(std::move(runtime)), options_(options) {}
 
 coord::Ranks AsyncCheckpointManager::ranks() const {
   return {runtime_->coordinator(), Deadline::in(options().timeout)};
@@ -88,7 +88,7 @@ AsyncManagerOptions AsyncCheckpointManager::options() const {
 
 void AsyncCheckpointManager::set_options(AsyncManagerOptions options) {
   MutexLock lock(mutex_);
-  options_ = std::move(options);
+  options_ = options;
 }
 
 Result<SaveHandle> AsyncCheckpointManager::save_tree(const Tree& tree, const std::string& path,

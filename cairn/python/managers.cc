@@ -118,7 +118,7 @@ void bind_managers(nb::module_& module) {
                                         .while_saving = while_saving_of(while_saving)};
             if (shard_size) options.shard_size = *shard_size;
             if (timeout) options.timeout = span_of(*timeout);
-            self.manager()->set_options(std::move(options));
+            self.manager()->set_options(options);
           },
           nb::kw_only(), nb::arg("enable").none(), nb::arg("dtype").none(), nb::arg("verbose"),
           nb::arg("validate"), nb::arg("compress"), nb::arg("use_tensorstore"), nb::arg("blocking"),
