@@ -21,7 +21,7 @@ std::vector<DigestPlace> digests_of(const OpenedPrefix& prefix,
 
 /// Reads the elements, in pieces where possible, and compares. `corrupt` (load/sha256) with leaf
 /// and place; `resource_exhausted` (load/no-memory) for an array of another system that cannot fit
-/// into the memory of this process; errors of read_boxes().
+/// into the memory of this machine; errors of read_boxes().
 Result<void> check_digest(const OpenedPrefix& prefix, const DigestPlace& place, Runtime& runtime);
 
 }  // namespace cairn

@@ -150,11 +150,15 @@ std::uint64_t estimate_available_memory() {
   return std::max(available / 2, 100 * kMiB);
 }
 
-std::uint64_t largest_possible_memory() {
+std::uint64_t memory_of_machine() {
   auto total = machine_memory("MemTotal:");
   if (!total) return std::numeric_limits<std::uint64_t>::max();
   for (const GroupMemory& group : group_memory()) total = std::min(*total, group.limit);
-  const std::uint64_t most = *total + machine_memory("SwapTotal:").value_or(0);
+  return *total + machine_memory("SwapTotal:").value_or(0);
+}
+
+std::uint64_t largest_possible_memory() {
+  const std::uint64_t most = memory_of_machine();
   rlimit space{};  // RLIM_INFINITY is the largest number
   return ::getrlimit(RLIMIT_AS, &space) == 0 ? std::min<std::uint64_t>(most, space.rlim_cur) : most;
 }

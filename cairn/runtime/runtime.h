@@ -79,8 +79,10 @@ class Runtime {
 
 /// Half of the memory that is free to this process, cgroup limits respected, at least 100 MiB.
 std::uint64_t estimate_available_memory();
-/// The most memory that this process can ever have: memory and swap of the machine, or of its
-/// tightest cgroup, and no more than its address space (`ulimit -v`).
+/// Memory and swap of the machine, or of the tightest cgroup of this process.
+std::uint64_t memory_of_machine();
+/// The most memory that this process can ever have: memory_of_machine(), and no more than its
+/// address space (`ulimit -v`).
 std::uint64_t largest_possible_memory();
 /// `resource_exhausted` (load/no-memory) if `what` needs more than that; `advice` ends the
 /// sentence. The system hands out memory page by page as it is written, so without this check a
