@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <semaphore>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -53,6 +54,25 @@ class Saving {
   std::unique_ptr<Attempt> attempt_;
 };
 
+class Turn {
+ public:
+  void release() {
+    const std::lock_guard lock(mutex_);
+    ++turns_;
+    changed_.notify_one();
+  }
+  void acquire() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return turns_ > 0; });
+    --turns_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int turns_ = 0;
+};
+
 /// A reader stops before one of its operations until a save has come to one of its own, and then
 /// reads to its end before the save goes on.
 struct Meeting {
@@ -63,9 +83,9 @@ struct Meeting {
   Result<Snapshot> seen = Error(Code::kInternal, "unset", "");
 
   void run(LossyFileSystem& disk) {
-    std::binary_semaphore reader_waits(0);
-    std::binary_semaphore writer_is_there(0);
-    std::binary_semaphore reader_is_done(0);
+    Turn reader_waits;
+    Turn writer_is_there;
+    Turn reader_is_done;
     const auto reading = testing::interpose(disk, [&](std::size_t operation) {
       if (operation != reader_stops_at) return;
       reader_stopped = true;
