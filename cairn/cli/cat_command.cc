@@ -76,7 +76,8 @@ Result<std::string> raw_bytes(const Array& array, const format::StoredArray& sto
 Json elements_to_json(const Array& array) {
   Json::Array values;
   const std::size_t item = item_size(array.dtype());
-  for (std::uint64_t i = 0; i < array.elements(); ++i) {
+  const std::uint64_t elements = array.elements();
+  for (std::uint64_t i = 0; i < elements; ++i) {
     const std::string text = element_as_text(array.dtype(), array.data() + i * item);
     const auto parsed = parse_json(text);
     values.push_back(parsed ? *parsed : Json(text));

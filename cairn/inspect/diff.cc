@@ -58,7 +58,8 @@ Found compare_pieces(const Array& a, const Array& b) {
   const std::size_t item_b = item_size(b.dtype());
   const bool same_type = a.dtype() == b.dtype();
   if (same_type && std::memcmp(a.data(), b.data(), a.nbytes()) == 0) return found;
-  for (std::uint64_t i = 0; i < a.elements(); ++i) {
+  const std::uint64_t elements = a.elements();
+  for (std::uint64_t i = 0; i < elements; ++i) {
     const std::byte* x = a.data() + i * item_a;
     const std::byte* y = b.data() + i * item_b;
     if (same_type && std::memcmp(x, y, item_a) == 0) continue;

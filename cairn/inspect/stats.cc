@@ -77,14 +77,15 @@ double number_of(DType dtype, const std::byte* element) {
 Result<Moments> moments_of(const Array& piece) {
   Moments moments;
   const DType dtype = piece.dtype();
+  const std::uint64_t elements = piece.elements();
   if (can_cast(dtype, DType::kFloat64) && dtype_kind(dtype) == DTypeKind::kFloat) {
     CAIRN_TRY_ASSIGN(const Array wide, cast_array(piece, DType::kFloat64));
     const auto* values = reinterpret_cast<const double*>(wide.data());
-    for (std::uint64_t i = 0; i < wide.elements(); ++i) moments.add(values[i]);
+    for (std::uint64_t i = 0; i < elements; ++i) moments.add(values[i]);
     return moments;
   }
   const std::size_t item = item_size(dtype);
-  for (std::uint64_t i = 0; i < piece.elements(); ++i)
+  for (std::uint64_t i = 0; i < elements; ++i)
     moments.add(number_of(dtype, piece.data() + i * item));
   return moments;
 }
