@@ -76,7 +76,7 @@ class Destination {
   /// A small file; nothing if it is not there. `corrupt` (checkpoint/file-too-large) above `limit`.
   virtual Result<std::optional<std::string>> read(const std::string& name, std::uint64_t limit) = 0;
   /// Differs from what it was if a name came or went, or a file was replaced, directly in
-  /// `directory`. What was written into a file need not show.
+  /// `directory`. What was written into a file need not show. `not_found`.
   virtual Result<std::string> version_of(const std::string& directory) = 0;
 
   // Small files beside the checkpoint: durable, and whole or not at all.

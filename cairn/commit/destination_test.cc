@@ -3,6 +3,7 @@
 #include "cairn/commit/destination.h"
 
 #include <atomic>
+#include <map>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -214,6 +215,45 @@ TEST_P(Destinations, WhatWasOpenedStaysThoughItIsReplaced) {
   if (again) {
     EXPECT_EQ(as_text(again->bytes()), "old");
   }
+}
+
+TEST_P(Destinations, FilesAreListedAndReadAndChanged) {
+  EXPECT_EQ(open()->list("").error().code(), Code::kNotFound);
+  EXPECT_EQ(open()->version_of("").error().code(), Code::kNotFound);
+  save("model", "m");
+  const std::string before = must(open()->version_of(""));
+  must(open()->write("notes", "a"));
+  EXPECT_NE(must(open()->version_of("")), before);
+  EXPECT_EQ(must(open()->read("notes", 10)), "a");
+  EXPECT_EQ(must(open()->read("other", 10)), std::nullopt);
+  EXPECT_EQ(must(open()->stat("notes")).size, 1u);
+  EXPECT_EQ(open()->stat("other").error().code(), Code::kNotFound);
+  EXPECT_EQ(open()->list("other").error().code(), Code::kNotFound);
+  std::map<std::string, Destination::Child::Kind> names;
+  for (const Destination::Child& child : must(open()->list(""))) names[child.name] = child.kind;
+  EXPECT_EQ(names.at("notes"), Destination::Child::Kind::kFile);
+  EXPECT_EQ(names.at("model"), Destination::Child::Kind::kDirectory);
+  must(open()->remove("notes"));
+  must(open()->remove("notes"));
+  EXPECT_EQ(must(open()->read("notes", 10)), std::nullopt);
+}
+
+TEST_P(Destinations, AChangeSeesWhatIsCommittedAndMayRefuse) {
+  save("model", "m");
+  using Text = std::optional<std::string>;
+  const auto change = [&](Result<Text> after) {
+    return open()->update("notes", [&](const Snapshot& now, const Text&) -> Result<Text> {
+      EXPECT_TRUE(now.record && now.record->find("model"));
+      return after;
+    });
+  };
+  must(change(Text("a")));
+  EXPECT_EQ(must(open()->read("notes", 10)), "a");
+  EXPECT_EQ(reason(change(Error(Code::kInternal, "test/no", "no"))), "test/no");
+  EXPECT_EQ(must(open()->read("notes", 10)), "a");
+  must(change(Text()));
+  EXPECT_EQ(must(open()->read("notes", 10)), std::nullopt);
+  must(change(Text()));
 }
 
 TEST_P(Destinations, SaysWhatASaveDoes) {

@@ -213,9 +213,7 @@ class MemoryDestination final : public Destination {
 
   Result<std::vector<Child>> list(const std::string& directory) override {
     CAIRN_TRY_ASSIGN(const auto keys, place_->open(directory)->list("", false));
-    if (keys.empty())
-      return Error(Code::kNotFound, "storage/not-found", "nothing lies there")
-          .in(place_->open()->describe(directory));
+    if (keys.empty()) return not_there(directory);
     std::vector<Child> children;
     children.reserve(keys.size());
     for (const storage::ListEntry& key : keys)
@@ -234,6 +232,7 @@ class MemoryDestination final : public Destination {
   Result<std::string> version_of(const std::string& directory) override {
     const auto store = place_->open(directory);
     CAIRN_TRY_ASSIGN(const auto keys, store->list("", true));
+    if (keys.empty()) return not_there(directory);
     Sha256 seen;
     for (const storage::ListEntry& key : keys) {
       const auto info = store->stat(key.key);
@@ -266,6 +265,11 @@ class MemoryDestination final : public Destination {
     const MutexLock lock(place_->mutex);
     const auto found = place_->attempts.find(id);
     return found != place_->attempts.end() ? found->second.lock() : nullptr;
+  }
+
+  Error not_there(const std::string& directory) const {
+    return Error(Code::kNotFound, "storage/not-found", "nothing lies there")
+        .in(place_->open()->describe(directory));
   }
 
   static Error gone(const RankOfAttempt& place) {
