@@ -79,7 +79,8 @@ namespace {
 
 /// "gs:/bucket" is a URL that went through code for paths, which makes one slash of two.
 Result<void> check_no_lost_slash(std::string_view text) {
-  for (const std::string_view scheme : {"gs", "s3", "gcs", "http", "https", "az", "abfs", "hdfs"}) {
+  for (const std::string_view scheme :
+       {"gs", "s3", "gcs", "memory", "http", "https", "az", "abfs", "hdfs"}) {
     if (!text.starts_with(scheme) || !text.substr(scheme.size()).starts_with(":/")) continue;
     return invalid("uri/lost-slash", "'" + std::string(text) +
                                          "' looks like a URL that lost a slash; "

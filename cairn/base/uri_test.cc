@@ -136,7 +136,7 @@ TEST(LocalPath, IsNeverAPlaceElsewhere) {
 }
 
 TEST(LocalPath, IsNoUrlThatLostASlash) {
-  for (const char* text : {"gs:/bucket/a", "s3:/b", "https:/x"})
+  for (const char* text : {"gs:/bucket/a", "s3:/b", "memory:/x", "https:/x"})
     EXPECT_EQ(LocalPath::parse(text).error().reason(), "uri/lost-slash") << text;
   for (const char* text : {"./gs:/bucket", "a:/b", "gs:", "gs:b", "x/gs:/b"})
     EXPECT_TRUE(LocalPath::parse(text)) << text;

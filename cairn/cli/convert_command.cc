@@ -43,6 +43,10 @@ Result<SaveOptions> save_options(const ConvertArgs& args, const Checkpoint& from
 }
 
 Result<SaveReport> run(const ConvertArgs& args, const Terminal& terminal, Runtime& runtime) {
+  if (args.to.starts_with("memory:")) {
+    return Error(Code::kInvalidArgument, "convert/not-kept",
+                 fmt::format("{} is gone when this command ends; give a path", args.to));
+  }
   CAIRN_TRY_ASSIGN(const Checkpoint from, open_argument(args.from, terminal, runtime));
   CAIRN_TRY_ASSIGN(SaveOptions save, save_options(args, from));
   save.progress = terminal.progress("convert");

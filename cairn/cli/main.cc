@@ -21,6 +21,16 @@
 namespace cairn::cli {
 namespace {
 
+/// Unlike CLI::Range, refuses NaN, and numbers that wrap around in an unsigned type.
+CLI::Validator number_between(double least, double most) {
+  const auto check = [least, most](const std::string& text) -> std::string {
+    double number = 0;
+    const bool good = CLI::detail::lexical_cast(text, number) && number >= least && number <= most;
+    return good ? "" : fmt::format("'{}' is not a number from {} to {}", text, least, most);
+  };
+  return {check, fmt::format("{} to {}", least, most)};
+}
+
 /// What every verb takes.
 struct Common {
   bool json = false;
@@ -38,6 +48,7 @@ CLI::App* add_verb(CLI::App& app, const char* name, const char* help, Common& co
   CLI::App* verb = app.add_subcommand(name, help)->group("Verbs");
   verb->add_flag("--json", common.json, "print one JSON document on standard output");
   verb->add_option("--threads", common.threads, "threads to use; 1 reads in order on one thread")
+      ->check(number_between(0, 1024))
       ->capture_default_str();
   return verb;
 }
@@ -225,7 +236,7 @@ void add_watch(CLI::App& app, Common& common, Action& action) {
                "show saves in flight, rank by rank, the latest checkpoint and disk use", common);
   verb->add_option("RUN", args->path, "a run directory")->required();
   verb->add_option("--interval", args->interval, "seconds between updates")
-      ->check(CLI::Range(0.01, 86'400.0))
+      ->check(number_between(0.01, 86'400))
       ->capture_default_str();
   verb->add_flag("--once", args->once, "print once and exit");
   on_chosen(verb, action, args, watch_command);
@@ -240,7 +251,7 @@ void add_request_save(CLI::App& app, Common& common, Action& action) {
   CLI::Option* wait = verb->add_flag(
       "--wait", args->wait, "wait until a newer checkpoint is committed, and print its name");
   verb->add_option("--timeout", args->timeout, "maximum wait in seconds")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(number_between(0, 1e9))
       ->needs(wait)
       ->capture_default_str();
   on_chosen(verb, action, args, request_save_command);

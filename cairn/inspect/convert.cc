@@ -70,6 +70,23 @@ Result<PreparedTree> prepare(const OpenedPrefix& prefix, const SaveOptions& opti
   return tree;
 }
 
+/// A checkpoint that is converted onto itself has lost what it was.
+Result<void> check_other_place(const std::string& from, const Uri& to, Runtime& runtime) {
+  storage::FileSystem& fs = runtime.file_system();
+  bool same = from == to.to_string();
+  if (to.scheme == "file") {
+    const auto source = fs.stat(nullptr, from, true);
+    const auto target = fs.stat(nullptr, to.path, true);
+    same = source && target && source->inode == target->inode && source->device == target->device;
+  }
+  if (!same) return {};
+  return Error(
+      Code::kInvalidArgument, "convert/onto-itself",
+      fmt::format("{} would be replaced by what is made of it; give another path, or allow "
+                  "it to be overwritten",
+                  from));
+}
+
 Result<SaveReport> convert_once(const Checkpoint& from, const std::string& path,
                                 const ConvertOptions& options, Runtime& runtime) {
   SaveOptions save = options.save;
@@ -86,6 +103,7 @@ Result<SaveReport> convert_once(const Checkpoint& from, const std::string& path,
   }
   CAIRN_TRY(check_path(path, trees.size()));
   CAIRN_TRY_ASSIGN(const Uri uri, parse_uri(path));
+  if (!save.overwrite) CAIRN_TRY(check_other_place(from.path, uri, runtime));
   wait_for_saves(path, runtime.rank());
   CAIRN_TRY_ASSIGN(const auto steps, save_alone(std::move(trees), uri, save, runtime));
   return save_now(*steps, runtime).in([&] { return "saving " + path; });

@@ -36,7 +36,10 @@ def test_version_says_what_is_built_in(cairn):
 @pytest.mark.parametrize("words", [(), ("dance",), ("show",), ("show", ".", "--deep"),
                                    ("show", ".", "--depth", "0"), ("cat", "."),
                                    ("cat", ".", "w", "--raw", "--npy"), ("completion", "csh"),
-                                   ("convert", "a", "b", "--to-layout", "pickle")])
+                                   ("convert", "a", "b", "--to-layout", "pickle"),
+                                   ("ls", "--threads", "-1"), ("ls", "--threads", "9" * 20),
+                                   ("watch", ".", "--interval", "nan"),
+                                   ("request-save", ".", "--wait", "--timeout", "nan")])
 def test_wrong_usage_is_exit_2_with_a_hint(cairn, words):
     done = cairn(*words, status=2)
     assert "--help" in done.error and done.out == ""

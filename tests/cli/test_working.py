@@ -111,6 +111,20 @@ def test_convert_goes_both_ways(cairn, originals, tmp_path):
         cairn("verify", tmp_path / name)
 
 
+def test_convert_does_not_replace_what_it_reads_unless_it_is_told(cairn, originals, tmp_path):
+    cairn("convert", originals / "zarr2", tmp_path / "a", "--to-layout", "zarr2")
+    same = tmp_path / ".." / tmp_path.name / "a"
+    words = ("convert", tmp_path / "a", same, "--dtype", "bfloat16")
+    assert "[convert/onto-itself]" in cairn(*words, status=3).error
+    assert cairn("diff", originals / "zarr2", tmp_path / "a").out.startswith("equal")
+    cairn(*words, "--overwrite")
+
+
+def test_convert_writes_nothing_that_ends_with_the_command(cairn, originals):
+    done = cairn("convert", originals / "zarr2", "memory://x/y", status=2)
+    assert "[convert/not-kept]" in done.error
+
+
 def test_convert_makes_one_bare_file_that_others_read(cairn, originals, tmp_path):
     path = tmp_path / "m.safetensors"
     report = cairn("convert", originals / "zarr2", path, "--prefix", "model", "--json").document

@@ -113,7 +113,7 @@ def local_path(url: Any) -> str:
         return os.path.abspath(os.path.expanduser(text))
     if scheme not in SCHEMES:
         raise error_of("unimplemented", "python/no-such-storage", "",
-                       f"{text}: there is no storage {scheme}:// here; there are paths and file://")
+                       f"{text}: {scheme}:// cannot be used here; there are paths and file://")
     return os.path.abspath(text.partition("://")[2])
 
 
