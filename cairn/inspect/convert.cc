@@ -81,7 +81,7 @@ Result<void> check_other_place(const std::string& from, const Uri& to, Runtime& 
   }
   if (!same) return {};
   return Error(
-      Code::kInvalidArgument, "convert/onto-itself",
+      Code::kAlreadyExists, "convert/onto-itself",
       fmt::format("{} would be replaced by what is made of it; give another path, or allow "
                   "it to be overwritten",
                   from));
