@@ -43,7 +43,7 @@ Result<SaveOptions> save_options(const ConvertArgs& args, const Checkpoint& from
 }
 
 Result<SaveReport> run(const ConvertArgs& args, const Terminal& terminal, Runtime& runtime) {
-  if (args.to.starts_with("memory:")) {
+  if (args.to.starts_with("memory://")) {
     return Error(Code::kInvalidArgument, "convert/not-kept",
                  fmt::format("{} is gone when this command ends; give a path", args.to));
   }

@@ -179,7 +179,7 @@ void add_convert(CLI::App& app, Common& common, Action& action) {
                    "zarr2: maximum size of a chunk, such as 64MiB");
   verb->add_flag("--sha256", args->sha256, "also store a SHA-256 of each array");
   verb->add_flag("--overwrite", args->overwrite,
-                 "replace a tree with other leaves, or another file, at TO");
+                 "replace a tree with other leaves, another file, or FROM itself, at TO");
   add_prefix(verb, args->prefix);
   on_chosen(verb, action, args, convert_command);
 }

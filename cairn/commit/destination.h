@@ -53,7 +53,8 @@ class Destination {
 
   // Readers. They wait for no save.
 
-  /// `not_found` if the place is not there; `corrupt` for a damaged record.
+  /// `corrupt` for a damaged record. `not_found` if there is no such directory; on storages without
+  /// directories, an empty snapshot.
   virtual Result<Snapshot> snapshot() = 0;
   /// The attempts on their way, and what their ranks do. `not_found` as snapshot().
   virtual Result<std::vector<SeenAttempt>> look() = 0;
@@ -61,7 +62,7 @@ class Destination {
   /// later save they may be missing, but are never those of that save.
   virtual Result<std::shared_ptr<storage::Store>> open_below(const std::string& directory) = 0;
 
-  // What lies in it, looked at without a lock. Names are relative; "" is the destination.
+  // Files in it, read without a lock. Names are relative; "" is the destination.
 
   struct Child {
     enum class Kind : std::uint8_t { kFile, kDirectory, kLink };
@@ -81,19 +82,19 @@ class Destination {
 
   // Small files beside the checkpoint: durable, and whole or not at all.
 
-  /// Whatever was there before, and whoever commits meanwhile. `not_found` if the destination is
-  /// not there.
+  /// Replaces the file, also while another writer commits. `not_found` if the destination is not
+  /// there.
   virtual Result<void> write(const std::string& name, const std::string& text) = 0;
   /// Fine if it is not there.
   virtual Result<void> remove(const std::string& name) = 0;
-  /// What a file shall hold when the destination is as `now` and it holds `before` (nothing: it is
-  /// not there). As before: nothing is written. Nothing: the file goes. Pure: a storage may ask
-  /// again.
+  /// Computes the new text of a file from the state of the destination and the old text (nullopt:
+  /// no file). The same text: nothing is written. nullopt: the file is removed. Must be pure: a
+  /// storage may call it again.
   using Change = std::function<Result<std::optional<std::string>>(
       const Snapshot& now, const std::optional<std::string>& before)>;
-  /// Changes a file while nobody commits; what others decided is finished before. Before a mark
-  /// changes, what dead writers left goes: they did not know the new one, and would make it look
-  /// torn.
+  /// Changes a file while no writer commits, after finishing decided attempts. If the file is the
+  /// mark, attempts of dead writers are removed first, because the new mark would make the
+  /// checkpoint look torn. `not_found` if the destination is not there.
   virtual Result<void> update(const std::string& name, const Change& change) = 0;
 };
 

@@ -220,12 +220,18 @@ TEST_P(Destinations, WhatWasOpenedStaysThoughItIsReplaced) {
 TEST_P(Destinations, FilesAreListedAndReadAndChanged) {
   EXPECT_EQ(open()->list("").error().code(), Code::kNotFound);
   EXPECT_EQ(open()->version_of("").error().code(), Code::kNotFound);
+  EXPECT_EQ(open()->write("notes", "a").error().code(), Code::kNotFound);
+  const auto leave = [](const Snapshot&, const std::optional<std::string>& before) {
+    return Result<std::optional<std::string>>(before);
+  };
+  EXPECT_EQ(open()->update("notes", leave).error().code(), Code::kNotFound);
   save("model", "m");
   const std::string before = must(open()->version_of(""));
   must(open()->write("notes", "a"));
   EXPECT_NE(must(open()->version_of("")), before);
   EXPECT_EQ(must(open()->read("notes", 10)), "a");
   EXPECT_EQ(must(open()->read("other", 10)), std::nullopt);
+  EXPECT_EQ(reason(open()->read("notes", 0)), "checkpoint/file-too-large");
   EXPECT_EQ(must(open()->stat("notes")).size, 1u);
   EXPECT_EQ(open()->stat("other").error().code(), Code::kNotFound);
   EXPECT_EQ(open()->list("other").error().code(), Code::kNotFound);

@@ -19,7 +19,8 @@ struct ConvertOptions {
 
 /// Reads and checks `from`, and saves it at `path` in one atomic commit. A chunk that must be
 /// decoded is decoded once for each piece that needs it. If `from` is replaced meanwhile, reopens
-/// it and starts again. Errors of reading and of save_checkpoint().
+/// it and starts again. Errors of reading and of save_checkpoint(); `already_exists`
+/// (convert/onto-itself) if `path` is `from` and SaveOptions::overwrite is off.
 Result<SaveReport> convert(const Checkpoint& from, const std::string& path,
                            const ConvertOptions& options, Runtime& runtime);
 

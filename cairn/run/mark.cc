@@ -197,6 +197,7 @@ Result<void> pin(const std::string& path, const std::string& reason, Runtime& ru
 
 Result<bool> unpin(const std::string& path, Runtime& runtime) {
   CAIRN_TRY_ASSIGN(const auto place, open_destination(path, runtime));
+  CAIRN_TRY(place->version_of(""));  // a path that is not there is an error
   CAIRN_TRY_ASSIGN(const bool pinned, is_there(*place, kPinName));
   if (!pinned) return false;
   CAIRN_TRY(place->update(std::string(kPinName),

@@ -55,7 +55,7 @@ Result<void> write_mark(const std::string& path, const Mark& mark, const CommitG
 /// own (`.cairn-pin`), so rewriting the mark does not lose it. Pinning again replaces the reason.
 /// `not_found` if there is no such directory, `failed_precondition` (pin/not-a-checkpoint).
 Result<void> pin(const std::string& path, const std::string& reason, Runtime& runtime);
-/// False: it was not pinned.
+/// False: it was not pinned. `not_found` as pin().
 Result<bool> unpin(const std::string& path, Runtime& runtime);
 /// The reason of the pin, which may be empty; nothing: not pinned.
 Result<std::optional<std::string>> find_pin(const std::string& path, Runtime& runtime);

@@ -97,6 +97,8 @@ TEST_P(RunDirectories, OneThatIsNotThereHasNothing) {
   EXPECT_FALSE(must(find_latest_checkpoint(run_, *runtime_)));
   EXPECT_FALSE(must(find_owner(run_, *runtime_)));
   EXPECT_FALSE(must(open()->find_owner()));
+  EXPECT_EQ(request_save(run_, "", *runtime_).error().code(), Code::kNotFound);
+  EXPECT_EQ(unpin(path_of("run-1"), *runtime_).error().code(), Code::kNotFound);
 }
 
 TEST_P(RunDirectories, ListsWhatWasSavedNewestFirst) {

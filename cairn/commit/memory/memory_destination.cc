@@ -172,7 +172,7 @@ class MemoryDestination final : public Destination {
         options.ranks);
     std::erase_if(place_->attempts, [](const auto& known) { return known.second.expired(); });
     place_->attempts.emplace(attempt->view.id, attempt);
-    // Whoever lists the run finds the place, though nothing is saved there yet.
+    // A listing of the run finds the place, though nothing is saved there yet.
     place_->open(attempt->name)->change({.put = {{"attempt", Buffer::own(std::string())}}});
     return std::make_unique<MemorySave>(attempt, options, clock_);
   }
@@ -242,6 +242,7 @@ class MemoryDestination final : public Destination {
   }
 
   Result<void> write(const std::string& name, const std::string& text) override {
+    CAIRN_TRY(list(""));
     place_->open()->change({.put = {{name, Buffer::own(text)}}});
     return {};
   }
@@ -253,6 +254,7 @@ class MemoryDestination final : public Destination {
 
   Result<void> update(const std::string& name, const Change& change) override {
     const MutexLock lock(place_->mutex);
+    CAIRN_TRY(list(""));
     CAIRN_TRY_ASSIGN(const Snapshot now, take_snapshot(*place_));
     CAIRN_TRY_ASSIGN(const auto before, read_text(*place_->open(), name, kMaxMarkBytes));
     CAIRN_TRY_ASSIGN(const auto after, change(now, before));

@@ -39,7 +39,9 @@ Result<std::optional<std::string>> read_text(storage::Store& store, std::string_
   const auto bytes = storage::read_all(store, name, limit);
   if (bytes) return std::optional(std::string(as_text(bytes->bytes())));
   if (bytes.error().code() == Code::kNotFound) return std::optional<std::string>();
-  return bytes.error();
+  if (bytes.error().reason() != "storage/too-large") return bytes.error();
+  return Error(Code::kCorrupt, "checkpoint/file-too-large", bytes.error().message())
+      .in(store.describe(name));
 }
 
 Result<std::optional<Record>> read_record(storage::Store& store) {

@@ -39,7 +39,7 @@ struct MemoryDirectory {
 /// The one of this process for a place.
 std::shared_ptr<MemoryDirectory> memory_directory(const Uri& uri);
 
-/// Nothing if it is not there.
+/// Destination::read().
 Result<std::optional<std::string>> read_text(storage::Store& store, std::string_view name,
                                              std::uint64_t limit);
 Result<std::optional<Record>> read_record(storage::Store& store);

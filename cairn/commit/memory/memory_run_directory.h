@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run below memory://. What is removed is gone at once, and nothing is ever left of saves: there
-// is no trash and no debris.
+// A run below memory://. Removals take effect at once, and dead saves leave nothing: there is no
+// trash and no debris.
 #pragma once
 
 #include <memory>
